@@ -1,0 +1,40 @@
+# Two commands do everything: `make demo` and `make test`. Both may be repeated; done work is kept.
+PYTHON ?= python3
+BIN := .venv/bin
+MODEL := qwen2.5-coder-0.5b
+
+# A portable CPU build of llama.cpp without its programs. README.md tells the flags for GPUs.
+export CMAKE_ARGS ?= -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_SERVER=OFF
+# Idle OpenMP threads sleep: on a shared machine busy waiting costs several times the work itself.
+export OMP_WAIT_POLICY := passive
+
+.PHONY: demo test check format model clean
+
+demo: .venv/ready model
+	$(BIN)/python -m server.demo
+
+test: .venv/ready model check
+	$(BIN)/python -m pytest
+
+check: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+model: .venv/ready
+	$(BIN)/midtoken model pull $(MODEL) --mirror --yes
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	@echo "installing; llama.cpp is compiled once, which takes some minutes"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch .venv/ready
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

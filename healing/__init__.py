@@ -1,0 +1,8 @@
+"""Token healing: complete text at any byte, not only where the model's tokens happen to end.
+
+The package knows bytes and token ids, nothing else: no editor protocol, no model runtime, no files.
+Read it in this order: `vocabulary` (what a token spells), `trie` (tokens by prefix), `encoding`
+(text to ids, safely), `merges` (which neighbours byte-pair encoding can leave side by side),
+`covers` (the covering tree), `exact` (reading the tree as a distribution), `constrained` (the
+cheaper methods, for comparison and for engines without trees), `stitch` (bytes back to text).
+"""

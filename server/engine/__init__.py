@@ -1,0 +1,151 @@
+"""Running a model, seen from above: slots of evaluated text, and trees of tokens after them.
+
+A `TokenEngine` gives the logits of every node of a token tree in one forward pass. Healing, drafts
+and candidates all need exactly this and no more. The engine owns ids and the KV cache; it knows
+nothing of documents, prompts or healing methods. `llama` runs llama.cpp in this process.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from healing.vocabulary import Vocabulary
+
+ROOT = -1
+"""In `TokenEngine.evaluate`: the parent of a tree's first tokens, the last token of the slot."""
+
+
+@dataclass(frozen=True)
+class FimTokens:
+    """Ids of a model's fill-in-the-middle tokens. What a model lacks is None."""
+
+    prefix: int
+    suffix: int
+    middle: int
+    pad: int | None = None
+    repository: int | None = None
+    separator: int | None = None
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a report says of the model and of where it really runs."""
+
+    path: str
+    """The model file."""
+    name: str
+    """The name in the model file's metadata, else the file's name."""
+    description: str
+    """Architecture, size and quantisation, as llama.cpp describes them."""
+    size_bytes: int
+    vocabulary_type: str
+    """`byte-level BPE`, `SentencePiece BPE`, `WordPiece`, `unigram`, `RWKV` or `none`."""
+    backend: str
+    """Where the layers run: `CPU`, or the device's name."""
+    layers: int
+    """Layers of the model (repeating ones and the output layer, as llama.cpp counts them)."""
+    offloaded_layers: int
+    """How many of them the load log reports on a GPU."""
+    note: str | None
+    """A sentence for people when the device is not what was asked for, else None."""
+    context_tokens: int
+    """Cells of the KV cache, shared by all slots."""
+    add_bos: bool
+    """Whether text prompts start with the beginning-of-sequence token."""
+    trees: bool
+    """Whether branches can be cut from the memory; False for recurrent and hybrid models."""
+
+
+@dataclass(eq=False)
+class Slot:
+    """One text in the engine's memory. Only the engine changes it."""
+
+    sequence: int
+    """The sequence id in the KV cache."""
+    tokens: list[int]
+    """The slot's text as ids."""
+    resident: int
+    """How many of them the KV cache holds; the others are evaluated by the next `evaluate`."""
+    reused: int
+    """How many tokens were resident when the slot was opened (for reports)."""
+
+
+class TokenEngine(Protocol):
+    """A model in this process. All methods but `cancel` belong to one thread at a time."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The bytes of every token."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model and the device."""
+
+    @property
+    def fim(self) -> FimTokens | None:
+        """Fill-in-the-middle ids, or None where the model has none."""
+
+    @property
+    def bos(self) -> int | None:
+        """The beginning-of-sequence id, where there is one."""
+
+    @property
+    def stops(self) -> frozenset[int]:
+        """Ids that end a completion: end of text, end of turn, and all marks of prompt structure."""
+
+    @property
+    def evaluated_tokens(self) -> int:
+        """Tokens put through the model since it was loaded (prompt, tree and text)."""
+
+    @property
+    def forward_passes(self) -> int:
+        """Calls of the model since it was loaded, each with one batch of tokens."""
+
+    def encode(self, text: bytes) -> list[int]:
+        """Text to ids. Everything is text: what spells a special token gets ordinary ids."""
+
+    def open(self, tokens: Sequence[int]) -> Slot:
+        """A slot whose text is `tokens` (at least one), sharing the longest prefix in memory.
+
+        Nothing is evaluated yet. The least recently used slot makes room if all are taken.
+        Raises EngineError if `tokens` do not fit the context.
+        """
+
+    def evaluate(
+        self, slot: Slot, nodes: Sequence[tuple[int, int]], want: Sequence[int]
+    ) -> list[NDArray[np.float32]]:
+        """The logits after some tokens of a tree that continues the slot's text.
+
+        Args:
+            slot: The text that the tree continues; what is not resident is evaluated first, the
+                rest of it in the same batch as the tree where it fits.
+            nodes: `(parent, token)` in topological order; a parent is an index into `nodes` or
+                `ROOT`. The tree stays in memory until `keep`, `drop` or the next `evaluate`.
+            want: Indices of nodes (or `ROOT`) whose rows are returned, in this order.
+
+        Returns:
+            A float32 row of shape (vocabulary,) for each wanted node: views that are valid until
+            the next `evaluate`; copy what you keep.
+
+        Raises:
+            Cancelled: After `cancel()`; the tree is dropped, the slot cut back to what is resident.
+            EngineError: The batch could not be evaluated; the slot is cut back likewise.
+        """
+
+    def keep(self, slot: Slot, node: int) -> None:
+        """Make the path from the root to `node` part of the slot's text; forget other branches."""
+
+    def cut(self, slot: Slot, length: int) -> None:
+        """Shorten the slot's text to its first `length` tokens."""
+
+    def drop(self, slot: Slot) -> None:
+        """Free the slot and everything that only it holds."""
+
+    def cancel(self) -> None:
+        """Stop the running `evaluate`, from any thread; forgotten at the next `open`."""
+
+    def close(self) -> None:
+        """Free the model. The engine cannot be used afterwards."""

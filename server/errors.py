@@ -1,0 +1,29 @@
+"""Errors that a person reads: one line that says what went wrong, where, and what to do."""
+
+
+class MidtokenError(Exception):
+    """Anything that ends a request with a message instead of a suggestion (exit code 1)."""
+
+
+class UsageError(MidtokenError):
+    """The command line itself is wrong, whatever is on the disk (exit code 2)."""
+
+
+class DocumentError(MidtokenError):
+    """The text to complete cannot be read, or has no such position."""
+
+
+class ModelError(MidtokenError):
+    """A model file is missing, damaged or of a kind that cannot be used."""
+
+
+class EngineError(MidtokenError):
+    """The model cannot be run: no memory, a failed backend, a context that is too small."""
+
+
+class DownloadError(MidtokenError):
+    """A model could not be fetched or is not what it should be."""
+
+
+class Cancelled(MidtokenError):
+    """The request was cancelled before it was finished; nothing is wrong."""

@@ -1,0 +1,1 @@
+"""Model files: which ones we know, where they are, and how they get there safely."""
