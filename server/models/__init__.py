@@ -1,1 +1,5 @@
-"""Model files: which ones we know, where they are, and how they get there safely."""
+"""The model store: which models there are, where their files lie, and how they get there.
+
+`catalog` has the facts, `store` the files on the disk, and `download` fetches a file from the hub
+(`hub`) or from a mirror of its bytes (`mirror`). Nothing but `download.pull` opens connections.
+"""

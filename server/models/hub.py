@@ -1,0 +1,242 @@
+"""Fetching one file from the Hugging Face Hub, resumably.
+
+The hub is asked once for size, commit and sha256, with a short limit, so that a machine without a
+network learns so within seconds. The body goes to the end of a given file; a broken connection is
+taken up where it broke, a few times. `huggingface_hub` supplies addresses, the user's token, proxy
+and certificates, and the HTTP client; `HF_ENDPOINT` names another hub.
+
+What is not here: checking the sum and naming the file (`download`).
+"""
+
+import importlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from server.errors import DownloadError
+from server.models.catalog import Model
+from server.models.files import DiskError, Progress, megabytes, size_on_disk
+
+LOOKUP_SECONDS = 8.0
+"""For everything before the first byte: a name server or a firewall that never answers included."""
+READ_SECONDS = 30.0
+"""The longest silence in the middle of a body."""
+ATTEMPTS = 4
+"""Connections that may break one after the other without bringing `WORTHWHILE_BYTES`."""
+WORTHWHILE_BYTES = 1 << 20
+PAUSE_SECONDS = 1.0
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """What the hub says of a file before it is fetched."""
+
+    url: str
+    size_bytes: int
+    sha256: str
+    source: str
+    """Repository and commit, for the record."""
+
+
+class _BrokenError(Exception):
+    """The connection ended early; the next one may do better."""
+
+
+def look_up(model: Model) -> HubFile:
+    """Ask the hub for the file's size and sum. Takes at most `LOOKUP_SECONDS`.
+
+    Raises DownloadError if the hub cannot be reached, has no such file, or has another one than
+    the catalog says.
+    """
+    # Imported here because it takes a good part of a second, and only downloads need it.
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url  # noqa: PLC0415
+
+    endpoint = os.environ.get("HF_ENDPOINT") or None
+    url = hf_hub_url(
+        model.repository,
+        model.file,
+        revision=model.revision,
+        endpoint=endpoint and endpoint.rstrip("/"),
+    )
+    try:
+        metadata = _within(
+            LOOKUP_SECONDS,
+            lambda: get_hf_file_metadata(url, timeout=LOOKUP_SECONDS, library_name="midtoken"),
+        )
+    except _client_errors() as error:
+        raise DownloadError(_reason(error, model, url)) from error
+    etag = (metadata.etag or "").lower()
+    sha256 = etag if _is_sha256(etag) else model.sha256
+    size = metadata.size if metadata.size is not None else model.size_bytes
+    if sha256 is None or size is None:
+        raise DownloadError(
+            f"{_host(url)} states no sha256 or no size for {model.file}, and the catalog has none "
+            "either: it could not be checked"
+        )
+    if sha256 != (model.sha256 or sha256) or size != (model.size_bytes or size):
+        raise DownloadError(
+            f"{_host(url)} has another {model.file} than expected (sha256 {sha256}, "
+            f"{size} bytes, instead of {model.sha256}, {model.size_bytes} bytes)"
+        )
+    commit = metadata.commit_hash or model.revision
+    return HubFile(url, size, sha256, f"{model.repository}@{commit}")
+
+
+def fetch(file: HubFile, part: Path, progress: Progress) -> None:
+    """Append to `part` what it lacks of the file; return when it has the file's size.
+
+    Raises:
+        DownloadError: The connection broke too often (`part` is kept for the next time), the hub
+            refused, or sent more than the file's size.
+        DiskError: `part` cannot be written.
+    """
+    broken: tuple[type[Exception], ...] = (*_client_errors(), _BrokenError)
+    attempts = ATTEMPTS
+    while (before := size_on_disk(part)) != file.size_bytes:
+        if before > file.size_bytes:
+            part.unlink()
+            continue
+        try:
+            _stream(file, part, before, progress)
+        except broken as error:
+            gained = size_on_disk(part) - before
+            attempts = ATTEMPTS if gained >= WORTHWHILE_BYTES else attempts - 1
+            if attempts == 0:
+                raise DownloadError(
+                    f"the connection to {_host(file.url)} broke at "
+                    f"{megabytes(size_on_disk(part))} of {megabytes(file.size_bytes)} "
+                    f"({_brief(error)}); pull again to go on from there"
+                ) from error
+            time.sleep(PAUSE_SECONDS)
+
+
+def _stream(file: HubFile, part: Path, start: int, progress: Progress) -> None:
+    """One connection: append bytes from `start` on until it ends."""
+    from huggingface_hub import get_session  # noqa: PLC0415
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined] # noqa: PLC0415
+
+    # Compression would make byte positions meaningless.
+    headers = {**build_hf_headers(library_name="midtoken"), "Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    what = f"from {_host(file.url)}"
+    with get_session().stream(
+        "GET", file.url, headers=headers, follow_redirects=True, timeout=READ_SECONDS
+    ) as response:
+        _check_status(response.status_code, file, part)
+        continues = f"bytes {start}-"
+        resumed = response.status_code == 206 and response.headers.get(
+            "Content-Range", continues
+        ).startswith(continues)
+        # A server that ignores the range sends the file from its start.
+        done = start if resumed else 0
+        with _writable(part, done) as out:
+            progress(done, file.size_bytes, what)
+            for chunk in response.iter_raw():
+                done += len(chunk)
+                if done > file.size_bytes:
+                    break
+                _write(out, chunk, part)
+                progress(done, file.size_bytes, what)
+    if done > file.size_bytes:
+        part.unlink()
+        raise DownloadError(
+            f"{_host(file.url)} sent more than the {file.size_bytes} bytes of the file; deleted"
+        )
+    if done < file.size_bytes:
+        raise _BrokenError("it ended early")
+
+
+def _check_status(status: int, file: HubFile, part: Path) -> None:
+    if status in (200, 206):
+        return
+    if status == 416:  # what lies here is no beginning of the file: start over
+        part.unlink(missing_ok=True)
+        raise _BrokenError("HTTP 416")
+    if status in (408, 429) or status >= 500:
+        raise _BrokenError(f"HTTP {status}")
+    raise DownloadError(f"{_host(file.url)} refuses {file.url} (HTTP {status})")
+
+
+def _writable(part: Path, length: int) -> BinaryIO:
+    """The file cut to `length` and open at its end."""
+    try:
+        out = part.open("r+b" if part.exists() else "wb")
+        out.truncate(length)
+        out.seek(length)
+    except OSError as error:
+        raise DiskError(f"{part} cannot be written: {error.strerror}") from error
+    return out
+
+
+def _write(out: BinaryIO, chunk: bytes, part: Path) -> None:
+    try:
+        out.write(chunk)
+    except OSError as error:
+        raise DiskError(f"{part} cannot be written: {error.strerror}") from error
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """The result of `call`, or DownloadError after `seconds`.
+
+    Looking up a name and trying one address after the other have no common limit of their own.
+    """
+    answers: queue.SimpleQueue[tuple[T | None, Exception | None]] = queue.SimpleQueue()
+
+    def answer() -> None:
+        try:
+            answers.put((call(), None))
+        except Exception as error:  # raised again by the caller
+            answers.put((None, error))
+
+    threading.Thread(target=answer, name="hub look-up", daemon=True).start()
+    try:
+        result, error = answers.get(timeout=seconds)
+    except queue.Empty:
+        raise DownloadError(f"the hub did not answer within {seconds:.0f} seconds") from None
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
+
+def _client_errors() -> tuple[type[Exception], ...]:
+    """What the hub's HTTP client raises; its package has changed between releases of the hub's."""
+    from huggingface_hub import get_session  # noqa: PLC0415
+
+    package: Any = importlib.import_module(type(get_session()).__module__.partition(".")[0])
+    return (package.HTTPError, package.InvalidURL, OSError)
+
+
+def _reason(error: Exception, model: Model, url: str) -> str:
+    """One line for people from an error of the look-up."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if status == 404:
+        return f"{_host(url)} has no {model.repository}/{model.file} at {model.revision}"
+    if status in (401, 403):
+        return (
+            f"{_host(url)} does not give {model.repository} to everyone (HTTP {status}): accept "
+            "its terms there and log in with `hf auth login`"
+        )
+    if status is not None:
+        return f"{_host(url)} does not answer properly (HTTP {status})"
+    return f"{_host(url)} cannot be reached ({_brief(error)})"
+
+
+def _brief(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _host(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0] or url
+
+
+def _is_sha256(text: str) -> bool:
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")
