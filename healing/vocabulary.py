@@ -5,7 +5,8 @@ so it does not matter whether the model file wrote a blank as ` `, `Ġ` or `▁`
 
 Example, a toy vocabulary::
 
-    >>> vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"<end>"], [TokenKind.NORMAL] * 2 + [TokenKind.CONTROL])
+    >>> kinds = [TokenKind.NORMAL, TokenKind.NORMAL, TokenKind.CONTROL]
+    >>> vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"<end>"], kinds)
     >>> vocabulary[1]
     b'ab'
     >>> vocabulary.text_ids().tolist()
@@ -15,11 +16,11 @@ What is not here: how text becomes ids (`encoding`), and which ids may follow ea
 `covers`).
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-import json
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class TokenKind(IntEnum):
 class Vocabulary:
     """The bytes and the kind of every token.
 
-    The invariant `offsets[0] == 0 <= offsets[i] <= offsets[i+1] <= len(blob)` is checked once, here.
+    `0 == offsets[0] <= offsets[i] <= offsets[i + 1] <= len(blob)` is checked once, here.
     """
 
     blob: bytes
@@ -59,7 +60,9 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         if len(self.offsets) != len(self.kinds) + 1:
-            raise ValueError(f"{len(self.kinds)} kinds need one offset more, not {len(self.offsets)}")
+            raise ValueError(
+                f"{len(self.kinds)} kinds need one offset more, not {len(self.offsets)}"
+            )
         if self.offsets[0] != 0 or self.offsets[-1] != len(self.blob):
             raise ValueError(f"the offsets do not span the blob of {len(self.blob)} bytes")
         if (np.diff(self.offsets) < 0).any():
@@ -86,7 +89,7 @@ class Vocabulary:
         return TokenKind(int(self.kinds[token]))
 
     def text_ids(self) -> NDArray[np.int64]:
-        """The ids that may spell generated text, ascending: normal and byte tokens, never empty ones.
+        """The ids that may spell generated text, ascending: normal and byte tokens, not empty.
 
         Added text (`USER_DEFINED`) is left out: the encoder here treats what it spells as plain
         text, so a model that was given plain text never had to produce it.
@@ -167,7 +170,7 @@ class Vocabulary:
 
 @cache
 def byte_level_alphabet() -> dict[int, int]:
-    """Code point in a byte-level token file to the byte that it stands for (a table for `translate`).
+    """Code point in a byte-level token file to the byte it stands for (a table for `translate`).
 
     The scheme is GPT-2's `bytes_to_unicode`: printable bytes stand for themselves, the others take
     the code points from 256 up, in order.

@@ -1,0 +1,270 @@
+"""The covering tree: every way in which the model's tokens could have spelled what is typed.
+
+Text that goes on after the cursor may be split into tokens differently from text that ends there:
+`import nump` is `import| n|ump`, but `import numpy` is `import| numpy`. A *cover* of the typed
+bytes is a token path whose last token ends at or after the cursor. It is *admissible* if it is how
+the tokenizer splits some longer text. All admissible covers form a small tree::
+
+    typed: b"import nump"           import ── " n" ── "ump" ── (any next token)       boundary 11
+                                      └── " numpy", " numpad", ...                    boundary  6
+
+Its inner nodes are few (two on average beyond the common trunk), for byte-pair encoding leaves
+at most one path to each byte offset. The last tokens of the covers, the *leaves*, are many; they
+are not stored but found by prefix, and `CoveringTree.admits` tells which of them are admissible.
+
+The method is the valid covering tree of ByteSampler (Hayase, Liu, Smith, Oh 2025, arXiv
+2506.14123); Phan et al. (arXiv 2410.09303) prove that covers carry the whole probability. Ours
+differs in how it knows the pretokenizer: not by its rules but by *witnesses*, continuations that
+make every known look-ahead rule show itself. A path is admissible if, with one of them after it,
+the encoder returns it. So every admitted path comes with a proof, for any pretokenizer.
+
+Not here: scoring (`exact`), and vocabularies without a byte for every byte value.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+from healing.encoding import Encode
+from healing.tokenization import Tokenization
+from healing.unfinished import finishing_bytes
+from healing.vocabulary import Vocabulary
+
+ROOT = -1
+"""In `Node.parent` and `Boundary.node`: the end of the trunk."""
+
+WITNESSES: tuple[bytes, ...] = (
+    *(b"", b"a", b"1", b"\n", b" ", b"(", b" a", b"\n  b", b'"', b"'s", b"A"),
+    *(
+        b"  a",
+        b"\n\n",
+        b"\r\n",
+        b"111",
+        b"11",
+        b"_",
+        b".",
+        b" (",
+        b" 1",
+        "é".encode(),
+        "本".encode(),
+    ),
+)
+"""Continuations that make pretokenizers show every split they can make; the likely ones first.
+
+The rules they are for: a blank run gives its last blank to a word (`a`, ` a`, `  a`) but not to a
+digit (`1`, ` 1`); line ends swallow blanks before them and join (`\\n`, `\\n  b`, `\\n\\n`,
+`\\r\\n`) and are swallowed by punctuation (`(`, `"`, `.`); contractions (`'s`); groups of up to
+three digits; changes of case (`A`) and of script.
+"""
+
+TELLING = 6
+"""How many witnesses, from the first, are tried where the merges say that two tokens would join.
+
+Then only the end of a pretoken can keep them apart, and these show every such end.
+"""
+
+PROBES = 24
+"""How many leaves are tried before a boundary counts as one without leaves.
+
+Likely leaves are tried first, so the first admissible one is nearly always among the first three.
+"""
+
+NEIGHBOURS = 256
+"""How many leaves are looked at, by their merges alone, to find the likely ones."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A token of the tree beyond the trunk."""
+
+    parent: int
+    """Index of the parent node, or `ROOT`."""
+    token: int
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A place in the tree where the last token of a cover may start."""
+
+    node: int
+    """The node that ends here, or `ROOT`."""
+    start: int
+    """Byte offset in the typed text; leaves are the tokens that continue `typed[start:]`."""
+    stop: bool
+    """Whether the text may also end here, at the cursor."""
+    path: tuple[int, ...]
+    """The tokens from the start of the window to here, for `CoveringTree.admits`."""
+
+
+@dataclass(frozen=True)
+class CoveringTree:
+    """The admissible covers of some typed bytes."""
+
+    tokenization: Tokenization
+    typed: bytes
+    trunk: tuple[int, ...]
+    """The tokens that all covers start with."""
+    nodes: tuple[Node, ...]
+    """The inner nodes beyond the trunk, parents first: what has to be evaluated."""
+    boundaries: tuple[Boundary, ...]
+    """Where leaves start, by offset; the last ones are at the cursor. Never empty."""
+    _known: dict[tuple[tuple[int, ...], int], bool] = field(default_factory=dict, repr=False)
+
+    def path(self, node: int) -> tuple[int, ...]:
+        """The tokens from the start of the typed text to the end of a node."""
+        tail: list[int] = []
+        while node != ROOT:
+            tail.append(self.nodes[node].token)
+            node = self.nodes[node].parent
+        return self.trunk + tuple(reversed(tail))
+
+    def admits(self, boundary: Boundary, token: int) -> bool:
+        """Whether a leaf is admissible: some text is split into this path and this token."""
+        key = (boundary.path, token)
+        if key not in self._known:
+            self._known[key] = admissible(self.tokenization, boundary.path, token)
+        return self._known[key]
+
+    @property
+    def backed_up(self) -> bytes:
+        """The typed bytes that the model types again: those after the first boundary."""
+        return self.typed[self.boundaries[0].start :]
+
+
+def covering_tree(typed: bytes, tokenization: Tokenization) -> CoveringTree:
+    """The covering tree of the bytes between a fixed token boundary and the cursor.
+
+    Args:
+        typed: The bytes from the boundary (the start of the text, or a control token) to the
+            cursor. A few hundred bytes: the work grows with their number.
+        tokenization: The model's tokenizer.
+
+    Returns:
+        A tree with at least one boundary: what the encoder makes of `typed` as it stands.
+    """
+    size = len(typed)
+    longest = tokenization.vocabulary.longest
+    starts = [
+        start
+        for start in range(max(0, size - longest), size)
+        if len(tokenization.trie.extending(typed[start:]))
+    ]
+    whole = tokenization.encode(typed)
+    base, fixed = _window(typed, starts[0] if starts else size, whole, tokenization.encode)
+    window = typed[base:]
+
+    splits = {tuple(whole[len(fixed) :])}
+    splits |= {tuple(tokenization.encode(window + w)) for w in _endings(window, tokenization)}
+    paths: dict[int, set[tuple[int, ...]]] = {start: set() for start in [*starts, size]}
+    proven: set[tuple[int, ...]] = set()
+    for split in splits:
+        for offset, path, crosses in _prefixes(split, base, size, tokenization.vocabulary):
+            if offset in paths:
+                paths[offset].add(path)
+                if crosses:
+                    proven.add(path)
+    for start in starts:
+        paths[start].add(tuple(tokenization.encode(window[: start - base])))
+
+    found = [(size, tuple(whole[len(fixed) :]), True)]
+    for start, candidates in paths.items():
+        for path in candidates:
+            if path != found[0][1] and (
+                path in proven or _has_leaf(tokenization, path, typed[start:])
+            ):
+                found.append((start, path, False))
+    return _assemble(tokenization, typed, fixed, found)
+
+
+def admissible(tokenization: Tokenization, path: tuple[int, ...], token: int) -> bool:
+    """Whether some text that starts a pretoken at the path's start is split into path and token."""
+    wanted = [*path, token]
+    text = tokenization.vocabulary.decode(wanted)
+    endings = _endings(text, tokenization, token)
+    merges = tokenization.merges
+    if path and merges is not None and not merges.separate(path[-1], token):
+        endings = islice(endings, TELLING)
+    return any(tokenization.encode(text + end)[: len(wanted)] == wanted for end in endings)
+
+
+def sure_boundary(text: bytes, limit: int) -> int:
+    """The last offset up to `limit` at which every pretokenizer splits; 0 where there is none.
+
+    That is between an ASCII letter or digit and a blank: words never take in the blank after them.
+    """
+    found = 0
+    for match in re.finditer(rb"[0-9A-Za-z](?=[ \t\n])", text[: limit + 1]):
+        found = match.end()
+    return found
+
+
+def _window(
+    typed: bytes, first: int, whole: list[int], encode: Encode
+) -> tuple[int, tuple[int, ...]]:
+    """Where the search may start, and the tokens before it, which no continuation changes."""
+    base = sure_boundary(typed, first)
+    fixed = encode(typed[:base])
+    if whole != fixed + encode(typed[base:]):
+        return 0, ()
+    return base, tuple(fixed)
+
+
+def _endings(text: bytes, tokenization: Tokenization, token: int | None = None) -> Iterator[bytes]:
+    """Continuations to try after a text; an unfinished character is finished first."""
+    finished = False
+    for ending in finishing_bytes(text, tokenization, token):
+        finished = True
+        yield ending
+        yield ending + b"a"
+    if not finished:
+        yield from WITNESSES
+
+
+def _prefixes(
+    split: tuple[int, ...], base: int, size: int, vocabulary: Vocabulary
+) -> Iterator[tuple[int, tuple[int, ...], bool]]:
+    """Offset, path and whether the next token passes the cursor, for each prefix of a split."""
+    offset = base
+    for count in range(len(split) + 1):
+        if offset > size:
+            return
+        after = offset + len(vocabulary[split[count]]) if count < len(split) else offset
+        yield offset, split[:count], after > size
+        offset = after
+
+
+def _has_leaf(tokenization: Tokenization, path: tuple[int, ...], owed: bytes) -> bool:
+    """Whether a path can be continued by a token that starts with `owed` and goes on."""
+    likely = iter(sorted(tokenization.trie.extending(owed).tolist()))
+    merges = tokenization.merges
+    if merges is not None and path:
+        first = list(islice(likely, NEIGHBOURS))
+        apart = (token for token in first if merges.separate(path[-1], token))
+        likely = chain(first[:1], apart)
+    return any(admissible(tokenization, path, token) for token in islice(likely, PROBES))
+
+
+def _assemble(
+    tokenization: Tokenization,
+    typed: bytes,
+    fixed: tuple[int, ...],
+    found: Iterable[tuple[int, tuple[int, ...], bool]],
+) -> CoveringTree:
+    """Join the paths into one tree below their longest common prefix."""
+    ordered = sorted(found)
+    paths = [path for _, path, _ in ordered]
+    low, high = min(paths), max(paths)
+    common = 0
+    while common < len(low) and low[common] == high[common]:
+        common += 1
+
+    nodes: list[Node] = []
+    index: dict[tuple[int, ...], int] = {low[:common]: ROOT}
+    for path in paths:
+        for length in range(common + 1, len(path) + 1):
+            if path[:length] not in index:
+                nodes.append(Node(index[path[: length - 1]], path[length - 1]))
+                index[path[:length]] = len(nodes) - 1
+    boundaries = tuple(Boundary(index[path], start, stop, path) for start, path, stop in ordered)
+    return CoveringTree(tokenization, typed, fixed + low[:common], tuple(nodes), boundaries)

@@ -1,0 +1,247 @@
+"""Reading a scored covering tree: the model's distribution over what comes after the cursor.
+
+The probability of a cover is the product of the model's probabilities along its path, and the
+probability of a first visible text is the sum over the covers that show it. Nothing is
+approximated but one thing, which is stated with every answer: leaves are checked for admissibility
+in the order of their probability, and checking ends when what is left can't matter.
+
+With the natural-log probabilities of the next token after each inner path::
+
+    log P(leaf) = sum of log P(token) along the path + log P(leaf token)
+
+In use: `unscored` names the paths to evaluate, `score` takes the model's logits after them, and
+`read` or `draw` looks at the result.
+
+The distribution is over admissible covers only, renormalised once, as a whole (ByteSampler, arXiv
+2506.14123, section 3): mass that a model gives to impossible splits is dropped where it falls.
+
+Sampling: temperature belongs to the model, so it is applied to every row before the sums.
+Truncation (top-k, top-p, min-p) chooses among what may be shown, so it is applied to the leaves:
+cutting the forced part of a path would refuse text that a person has already typed.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from healing.covers import CoveringTree
+from healing.sampling import Sampling, choose, log_normaliser
+
+Path = tuple[int, ...]
+Rows = Mapping[Path, NDArray[np.floating]]
+"""Token path from the start of the typed text to the logits after it, shape (vocabulary,)."""
+
+UNCHECKED = 1e-3
+"""The share of probability that may stay unchecked (0 checks every leaf)."""
+
+FIRST_SORT = 512
+"""How many leaves are sorted at first; more are sorted only if these do not settle the matter."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The last token of a cover, or the end of the text at the cursor."""
+
+    path: Path
+    """The tokens before it, from the start of the typed text."""
+    node: int
+    """The tree's node that the path ends in, or `ROOT`."""
+    token: int
+    """The id; for the end of the text the stop token that the model prefers."""
+    logprob: float
+    """Natural log of the probability of path and token after the trunk, before renormalisation."""
+    visible: bytes
+    """What it shows after the cursor; empty for the end of the text."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Admissible leaves, most probable first, and what is known of the rest."""
+
+    leaves: tuple[Leaf, ...]
+    unchecked: float
+    """Share of the probability (of leaves and unchecked ones together) that was not checked."""
+    logprob: float
+    """Natural log of the probability of all leaves and unchecked ones after the trunk: log Z."""
+
+    def visible(self) -> list[tuple[bytes, float, Leaf]]:
+        """First visible texts with their summed probability and best leaf, most probable first."""
+        sums: dict[bytes, float] = {}
+        best: dict[bytes, Leaf] = {}
+        for leaf in self.leaves:
+            share = float(np.exp(leaf.logprob - self.logprob))
+            sums[leaf.visible] = sums.get(leaf.visible, 0.0) + share
+            best.setdefault(leaf.visible, leaf)
+        ordered = sorted(sums, key=lambda text: -sums[text])
+        return [(text, sums[text], best[text]) for text in ordered]
+
+    def next_byte(self) -> NDArray[np.float64]:
+        """Shape (257,): the probability of each next byte; index 256 is the end of the text."""
+        result = np.zeros(257)
+        for leaf in self.leaves:
+            result[leaf.visible[0] if leaf.visible else 256] += np.exp(leaf.logprob - self.logprob)
+        return result
+
+
+@dataclass(frozen=True)
+class Scored:
+    """All leaves of a tree with their probabilities, not yet checked; shapes (leaves,)."""
+
+    tree: CoveringTree
+    owners: NDArray[np.int64]
+    """Index of the boundary at which each leaf starts."""
+    tokens: NDArray[np.int64]
+    """The leaf's id; `-1 - id` where it stands for the end of the text."""
+    logprobs: NDArray[np.float64]
+    """Natural log of the probability after the trunk."""
+    logprob: float
+    """The log of their sum."""
+    unexpanded: Mapping[Path, float]
+    """Paths without a row, and the log of the probability that their leaves have at most."""
+
+    def leaf(self, index: int) -> Leaf:
+        """One leaf in full."""
+        boundary = self.tree.boundaries[int(self.owners[index])]
+        token = int(self.tokens[index])
+        owed = len(self.tree.typed) - boundary.start
+        visible = self.tree.tokenization.vocabulary[token][owed:] if token >= 0 else b""
+        path = self.tree.path(boundary.node)
+        return Leaf(
+            path, boundary.node, max(token, -1 - token), float(self.logprobs[index]), visible
+        )
+
+    def admits(self, index: int) -> bool:
+        """Whether a leaf is admissible."""
+        token = int(self.tokens[index])
+        return token < 0 or self.tree.admits(self.tree.boundaries[int(self.owners[index])], token)
+
+    def by_probability(self) -> Iterator[int]:
+        """Indices, most probable leaf first; the long tail is sorted only when it is reached."""
+        count = len(self.logprobs)
+        top = np.empty(0, dtype=np.int64)
+        if count > 2 * FIRST_SORT:
+            top = np.argpartition(-self.logprobs, FIRST_SORT)[:FIRST_SORT]
+            yield from top[np.argsort(-self.logprobs[top], kind="stable")].tolist()
+        tail = np.delete(np.arange(count), top)
+        yield from tail[np.argsort(-self.logprobs[tail], kind="stable")].tolist()
+
+
+def unscored(tree: CoveringTree, rows: Rows, negligible: float = 0.0) -> list[Path]:
+    """The inner paths whose rows are needed and not known, parents first; the trunk may be one.
+
+    Args:
+        tree: A covering tree.
+        rows: The rows that are known already, by path.
+        negligible: A path whose leaves together have less than this share of what is known is
+            left out: its own probability, which its parent's row tells, bounds theirs.
+    """
+    inner = sorted({tree.trunk, *map(tree.path, range(len(tree.nodes)))}, key=lambda p: (len(p), p))
+    missing = [path for path in inner if path not in rows]
+    if not negligible or tree.trunk not in rows:
+        return missing
+    scored = score(tree, rows, ())
+    needed: list[Path] = []
+    for path in missing:
+        reach = scored.unexpanded.get(path)
+        if reach is None:  # below a path that is unknown itself
+            if path[:-1] in needed:
+                needed.append(path)
+        elif reach - np.logaddexp(scored.logprob, reach) >= np.log(negligible):
+            needed.append(path)
+    return needed
+
+
+def score(tree: CoveringTree, rows: Rows, stops: Iterable[int], temperature: float = 1.0) -> Scored:
+    """The probability of every leaf.
+
+    Args:
+        tree: A covering tree.
+        rows: Logits after the trunk and after the nodes of the tree. A node without a row has no
+            leaves in the result; `unexpanded` tells what they have at most.
+        stops: Ids that end the text; as one leaf they compete with the others at the cursor.
+        temperature: Divides all logits (above 0).
+    """
+    ends = np.fromiter(stops, dtype=np.int64)
+    normalisers = {
+        path: log_normaliser(rows[path], temperature)
+        for path in {tree.trunk, *map(tree.path, range(len(tree.nodes)))}
+        if path in rows
+    }
+
+    def logprob(path: Path, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+        return rows[path][ids].astype(np.float64) / temperature - normalisers[path]
+
+    reach: dict[Path, float] = {tree.trunk: 0.0}
+    for index, node in enumerate(tree.nodes):
+        parent = tree.path(node.parent)
+        if parent in normalisers and parent in reach:
+            step = float(logprob(parent, np.array([node.token]))[0])
+            reach[tree.path(index)] = reach[parent] + step
+
+    owners, tokens, logprobs = [], [], []
+    for index, boundary in enumerate(tree.boundaries):
+        path = tree.path(boundary.node)
+        if path not in normalisers or path not in reach:
+            continue
+        ids = tree.tokenization.trie.extending(tree.typed[boundary.start :])
+        own = reach[path] + logprob(path, ids)
+        if boundary.stop and len(ends):
+            stopping = reach[path] + logprob(path, ends)
+            ids = np.append(ids, -1 - ends[int(np.argmax(stopping))])
+            own = np.append(own, np.logaddexp.reduce(stopping))
+        owners.append(np.full(len(ids), index))
+        tokens.append(ids)
+        logprobs.append(own)
+    joined = np.concatenate(logprobs) if logprobs else np.empty(0)
+    return Scored(
+        tree,
+        np.concatenate(owners) if owners else np.empty(0, dtype=np.int64),
+        np.concatenate(tokens) if tokens else np.empty(0, dtype=np.int64),
+        joined,
+        float(np.logaddexp.reduce(joined)) if len(joined) else -np.inf,
+        {path: mass for path, mass in reach.items() if path not in normalisers},
+    )
+
+
+def read(scored: Scored, unchecked: float = UNCHECKED, *, best_only: bool = False) -> Reading:
+    """The distribution over leaves, checked as far down as asked for.
+
+    Args:
+        scored: The leaves.
+        unchecked: The share of the probability that may stay unchecked.
+        best_only: Stop as soon as the most probable visible text is certain.
+    """
+    leaves: list[Leaf] = []
+    sums: dict[bytes, float] = {}
+    refused, rest = 0.0, 1.0
+    for index in scored.by_probability():
+        share = float(np.exp(scored.logprobs[index] - scored.logprob))
+        rest = max(0.0, rest - share)
+        if scored.admits(index):
+            leaf = scored.leaf(index)
+            leaves.append(leaf)
+            sums[leaf.visible] = sums.get(leaf.visible, 0.0) + share
+        else:
+            refused += share
+        if unchecked and rest <= unchecked * (1 - refused) and leaves:
+            break
+        if best_only and sums:
+            first, second = (*sorted(sums.values(), reverse=True), 0.0)[:2]
+            if first >= second + rest:
+                break
+    total = max(1 - refused, 1e-300)
+    return Reading(tuple(leaves), rest / total, scored.logprob + float(np.log(total)))
+
+
+def draw(scored: Scored, sampling: Sampling, random: np.random.Generator) -> Leaf:
+    """One leaf, drawn exactly from the admissible ones among those that truncation leaves.
+
+    Leaves are drawn without replacement until one is admissible. If truncation left none, the most
+    probable admissible leaf is taken.
+    """
+    for index in choose(scored.logprobs, sampling, random).tolist():
+        if scored.admits(index):
+            return scored.leaf(index)
+    return read(scored, best_only=True).leaves[0]

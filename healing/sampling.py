@@ -1,0 +1,81 @@
+"""How a token is chosen from log probabilities: greedily, or drawn with the usual truncations."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The options of sampling; the default is greedy.
+
+    Raises ValueError for values that have no meaning.
+    """
+
+    temperature: float = 0.0
+    """Divides the logits; 0 takes the most probable token and ignores all other options."""
+    top_k: int = 0
+    """Keep this many of the most probable (0 keeps all)."""
+    top_p: float = 1.0
+    """Keep the most probable that together have at least this probability."""
+    min_p: float = 0.0
+    """Keep what is at least this fraction as probable as the most probable."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature <= 100:
+            raise ValueError(f"temperature must be between 0 and 100, not {self.temperature}")
+        if self.top_k < 0:
+            raise ValueError(f"top-k must be 0 (off) or more, not {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top-p must be above 0 and at most 1, not {self.top_p}")
+        if not 0 <= self.min_p <= 1:
+            raise ValueError(f"min-p must be between 0 and 1, not {self.min_p}")
+
+
+GREEDY = Sampling()
+
+
+def log_normaliser(logits: NDArray[np.floating], temperature: float = 1.0) -> float:
+    """What to subtract from `logits / temperature`, shape (n,), to get natural log probabilities.
+
+    Exponentials keep the precision of the logits (float32 from an engine), their sum is float64.
+    """
+    highest = logits.max()
+    scaled = (logits - highest) / logits.dtype.type(temperature)
+    return float(np.log(np.exp(scaled).sum(dtype=np.float64)) + np.float64(highest) / temperature)
+
+
+def truncate(logprobs: NDArray[np.float64], sampling: Sampling) -> NDArray[np.float64]:
+    """Log probabilities, shape (n,), with -inf for what top-k, top-p or min-p leave out.
+
+    The most probable entry always stays.
+    """
+    order = np.argsort(-logprobs, kind="stable")
+    probabilities = np.exp(logprobs[order] - np.logaddexp.reduce(logprobs))
+    keep = np.ones(len(order), dtype=bool)
+    if sampling.top_k:
+        keep[sampling.top_k :] = False
+    keep &= np.cumsum(probabilities) - probabilities < sampling.top_p
+    keep &= probabilities >= sampling.min_p * probabilities[0]
+    keep[0] = True
+    result = np.full(len(logprobs), -np.inf)
+    result[order[keep]] = logprobs[order[keep]]
+    return result
+
+
+def choose(
+    logprobs: NDArray[np.float64], sampling: Sampling, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Indices in the order in which to try them, most wanted first; shape (kept,).
+
+    Greedy: by probability. Otherwise drawn without replacement from the truncated distribution, so
+    that the first one that passes a later test is an exact draw from those that pass (the Gumbel
+    trick; see AWRS, arXiv 2504.05410).
+    """
+    if not sampling.temperature:
+        return np.argsort(-logprobs, kind="stable")
+    kept = truncate(logprobs, sampling)
+    order = np.argsort(-(kept + random.gumbel(size=len(kept))), kind="stable")
+    return order[: int(np.isfinite(kept).sum())]

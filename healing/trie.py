@@ -1,0 +1,97 @@
+"""All tokens that start with some bytes, and all tokens that some bytes start with.
+
+The "trie" is the list of tokens in byte order: the tokens below a prefix are one run of it, found
+by two binary searches. That needs no nodes, builds in about a tenth of a second for 150,000 tokens
+and answers in microseconds.
+
+    >>> from healing.vocabulary import TokenKind, Vocabulary
+    >>> tokens = [b"b", b"ab", b"a", b"abc"]
+    >>> trie = PrefixTrie.build(Vocabulary.from_tokens(tokens, [TokenKind.NORMAL] * 4))
+    >>> trie.starting_with(b"ab").tolist()
+    [1, 3]
+    >>> trie.prefixes_of(b"abz")
+    [2, 1]
+
+Only tokens that may spell text are in it: never control, unknown, unused or added ones.
+"""
+
+import sys
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from healing.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class PrefixTrie:
+    """Tokens in byte order; equal spellings stand in the order of their ids."""
+
+    spellings: list[bytes]
+    """The bytes of the tokens, ascending."""
+    ids: NDArray[np.int64]
+    """Shape (n,): the id of each spelling."""
+
+    @staticmethod
+    def build(vocabulary: Vocabulary) -> "PrefixTrie":
+        """The trie over all tokens of a vocabulary that may spell text."""
+        ids = vocabulary.text_ids().tolist()
+        offsets = vocabulary.offsets.tolist()
+        blob = vocabulary.blob
+        pairs = sorted((blob[offsets[i] : offsets[i + 1]], i) for i in ids)
+        return PrefixTrie(
+            [spelling for spelling, _ in pairs], np.array([i for _, i in pairs], dtype=np.int64)
+        )
+
+    def starting_with(self, prefix: bytes) -> NDArray[np.int64]:
+        """The ids of all tokens that start with `prefix` (and may equal it), by bytes: a view."""
+        start = bisect_left(self.spellings, prefix)
+        after = successor(prefix)
+        end = len(self.spellings) if after is None else bisect_left(self.spellings, after, start)
+        return self.ids[start:end]
+
+    def extending(self, prefix: bytes) -> NDArray[np.int64]:
+        """The ids of all tokens that start with `prefix` and go on, in byte order: a view."""
+        ids = self.starting_with(prefix)
+        exact = bisect_left(self.spellings, prefix)
+        equal = 0
+        while equal < len(ids) and self.spellings[exact + equal] == prefix:
+            equal += 1
+        return ids[equal:]
+
+    def spelling(self, text: bytes) -> list[int]:
+        """The ids of the tokens that spell exactly `text`: usually one or none."""
+        index = bisect_left(self.spellings, text)
+        found = []
+        while index < len(self.spellings) and self.spellings[index] == text:
+            found.append(int(self.ids[index]))
+            index += 1
+        return found
+
+    def prefixes_of(self, text: bytes) -> list[int]:
+        """The ids of all tokens that `text` starts with, shortest first."""
+        found: list[int] = []
+        low = 0
+        for length in range(1, len(text) + 1):
+            prefix = text[:length]
+            low = bisect_left(self.spellings, prefix, low)
+            if low == len(self.spellings) or not self.spellings[low].startswith(prefix):
+                break  # nothing starts with this, so nothing longer can match either
+            found += self.spelling(prefix)
+        return found
+
+    def memory_bytes(self) -> int:
+        """The memory that the trie holds, for reports."""
+        return (
+            sys.getsizeof(self.spellings)
+            + sum(map(sys.getsizeof, self.spellings))
+            + self.ids.nbytes
+        )
+
+
+def successor(prefix: bytes) -> bytes | None:
+    """The first byte string after everything that starts with `prefix`; None if there is none."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None
