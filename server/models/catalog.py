@@ -124,10 +124,7 @@ CATALOG: dict[str, Model] = {
             size_bytes=None,
             sha256=None,
             licence="Llama 2 Community",
-            description=(
-                "Another family: SentencePiece BPE. Not pinned: checked against the sum that the "
-                "hub states when it is pulled (about 4.1 GB)."
-            ),
+            description="About 4 GB, another family: SentencePiece BPE. Sum as the hub states it.",
         ),
     )
 }

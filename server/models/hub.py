@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from server import __version__
 from server.errors import DownloadError
 from server.models.catalog import Model
 from server.models.files import DiskError, Progress, megabytes, size_on_disk
@@ -30,6 +31,9 @@ ATTEMPTS = 4
 """Connections that may break one after the other without bringing `WORTHWHILE_BYTES`."""
 WORTHWHILE_BYTES = 1 << 20
 PAUSE_SECONDS = 1.0
+
+CLIENT_NAME = "midtoken"
+"""Who asks, for the hub's logs."""
 
 T = TypeVar("T")
 
@@ -55,8 +59,10 @@ def look_up(model: Model) -> HubFile:
     Raises DownloadError if the hub cannot be reached, has no such file, or has another one than
     the catalog says.
     """
+    # Telemetry would ask the hub for more than the file, before and after; it is read at import.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     # Imported here because it takes a good part of a second, and only downloads need it.
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url  # noqa: PLC0415
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
     endpoint = os.environ.get("HF_ENDPOINT") or None
     url = hf_hub_url(
@@ -68,7 +74,9 @@ def look_up(model: Model) -> HubFile:
     try:
         metadata = _within(
             LOOKUP_SECONDS,
-            lambda: get_hf_file_metadata(url, timeout=LOOKUP_SECONDS, library_name="midtoken"),
+            lambda: get_hf_file_metadata(
+                url, timeout=LOOKUP_SECONDS, library_name=CLIENT_NAME, library_version=__version__
+            ),
         )
     except _client_errors() as error:
         raise DownloadError(_reason(error, model, url)) from error
@@ -119,11 +127,14 @@ def fetch(file: HubFile, part: Path, progress: Progress) -> None:
 
 def _stream(file: HubFile, part: Path, start: int, progress: Progress) -> None:
     """One connection: append bytes from `start` on until it ends."""
-    from huggingface_hub import get_session  # noqa: PLC0415
-    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined] # noqa: PLC0415
+    from huggingface_hub import get_session
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
     # Compression would make byte positions meaningless.
-    headers = {**build_hf_headers(library_name="midtoken"), "Accept-Encoding": "identity"}
+    headers = {
+        **build_hf_headers(library_name=CLIENT_NAME, library_version=__version__),
+        "Accept-Encoding": "identity",
+    }
     if start:
         headers["Range"] = f"bytes={start}-"
     what = f"from {_host(file.url)}"
@@ -162,7 +173,7 @@ def _check_status(status: int, file: HubFile, part: Path) -> None:
         raise _BrokenError("HTTP 416")
     if status in (408, 429) or status >= 500:
         raise _BrokenError(f"HTTP {status}")
-    raise DownloadError(f"{_host(file.url)} refuses {file.url} (HTTP {status})")
+    raise DownloadError(f"{file.url} is refused (HTTP {status})")
 
 
 def _writable(part: Path, length: int) -> BinaryIO:
@@ -208,7 +219,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
 
 def _client_errors() -> tuple[type[Exception], ...]:
     """What the hub's HTTP client raises; its package has changed between releases of the hub's."""
-    from huggingface_hub import get_session  # noqa: PLC0415
+    from huggingface_hub import get_session
 
     package: Any = importlib.import_module(type(get_session()).__module__.partition(".")[0])
     return (package.HTTPError, package.InvalidURL, OSError)

@@ -77,7 +77,7 @@ def resolve(name_or_path: str) -> Path:
         return _checked_gguf(path)
     if path.is_dir():
         raise ModelError(f"{path} is a folder: give the GGUF file in it")
-    if path.suffix == ".gguf" or len(path.parts) > 1:
+    if path.suffix == ".gguf" or "/" in name_or_path or os.sep in name_or_path:
         raise ModelError(f"there is no file {path}")
     return path_of(find_model(name_or_path))  # raises, with the names there are
 

