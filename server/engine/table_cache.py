@@ -40,7 +40,7 @@ class Entry:
 def default_folder() -> Path:
     """`$MIDTOKEN_HOME/cache/tables`, else `tables` in the user's cache folder of midtoken."""
     home = os.environ.get("MIDTOKEN_HOME")
-    base = Path(home) / "cache" if home else platformdirs.user_cache_path("midtoken")
+    base = Path(home).expanduser() / "cache" if home else platformdirs.user_cache_path("midtoken")
     return base / "tables"
 
 
