@@ -1,0 +1,374 @@
+"""The token engine on llama.cpp in this process.
+
+Example::
+
+    engine = load(path, EngineOptions())
+    slot = engine.open(engine.encode(b"def main(arg"))
+    [row] = engine.evaluate(slot, [], [ROOT])           # what may come next
+    left, right = engine.evaluate(slot, [(ROOT, 82), (ROOT, 8)], [0, 1])
+    engine.keep(slot, 1)                                # the text is longer by token 8
+
+Every slot owns one sequence of the KV cache; the other sequences are for the branches of a tree.
+The invariant, after every return and after every error: `slot.tokens[:slot.resident]` is what the
+slot's sequence holds, followed by nothing but the branch of a tree that may still be kept. A
+forward pass is one micro-batch, so that it is in memory as a whole or not at all.
+
+What is not here: loading (`llama_load`), the order of a tree (`llama_tree`), what llama.cpp's
+memory can do (`llama_memory`), and which token comes next.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from healing.vocabulary import Vocabulary
+from server.engine import ROOT, FimTokens, ModelInfo, Slot
+from server.engine.llama_batch import Batch, Entry
+from server.engine.llama_library import AbortFlag, load_library
+from server.engine.llama_load import EngineOptions, Loaded, free, load_model
+from server.engine.llama_memory import Memory
+from server.engine.llama_slots import LlamaSlot, Row, SlotTable
+from server.engine.llama_tree import Step, Tree
+from server.engine.llama_vocabulary import (
+    Encoder,
+    bos_token,
+    fim_tokens,
+    stop_tokens,
+    vocabulary_of,
+)
+from server.engine.tables import load_tables
+from server.errors import Cancelled, EngineError, ModelError
+
+
+@dataclass(eq=False)
+class _Grown:
+    """The tree that was evaluated last; one at a time is in memory."""
+
+    slot: LlamaSlot
+    tree: Tree
+    n_branches: int = 1
+    """How many sequences hold parts of it, the slot's own included."""
+    sequences: dict[int, int] = field(default_factory=dict)
+    """Node to a sequence that holds its path; nodes of earlier rounds only are missing."""
+    rows: dict[int, Row] = field(default_factory=dict)
+
+
+def load(path: Path, options: EngineOptions) -> "LlamaEngine":
+    """An engine for a model file. Raises ModelError or EngineError, see `llama_load`."""
+    loaded = load_model(path, options)
+    try:
+        try:
+            vocabulary = load_tables(path).vocabulary
+        except ModelError:  # a kind of vocabulary that our reader of files does not know
+            vocabulary = vocabulary_of(loaded.vocabulary)
+        return LlamaEngine(loaded, vocabulary, options.slots)
+    except BaseException:
+        free(loaded)
+        raise
+
+
+class LlamaEngine:
+    """A `TokenEngine`. All methods but `cancel` belong to one thread at a time."""
+
+    def __init__(self, loaded: Loaded, vocabulary: Vocabulary, slots: int) -> None:
+        """Take a loaded model over; `close` frees it."""
+        self._loaded: Loaded | None = loaded
+        self._context = loaded.context
+        self._vocabulary = vocabulary
+        self._info = loaded.info
+        self._fim = fim_tokens(loaded.vocabulary)
+        self._bos = bos_token(loaded.vocabulary)
+        self._stops = stop_tokens(loaded.vocabulary)
+        self._encoder = Encoder(loaded.vocabulary, vocabulary)
+        self._size = int(load_library().llama_vocab_n_tokens(loaded.vocabulary))
+        self._memory = Memory(loaded.context, divisible=loaded.divisible, window=loaded.window)
+        self._batch = Batch(loaded.n_ubatch, loaded.n_sequences, self._size)
+        self._capacity = loaded.n_ubatch
+        self._slots = SlotTable(self._memory, slots)
+        self._branches = range(slots, loaded.n_sequences)
+        self._grown: _Grown | None = None
+        self._viewer: LlamaSlot | None = None
+        """The slot whose row is a view of llama.cpp's own buffer."""
+        self._limit = min(loaded.info.context_tokens, loaded.trained_tokens)
+        self._evaluated_tokens = 0
+        self._forward_passes = 0
+        self._abort = AbortFlag()
+        self._abort.attach(loaded.context)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The bytes of every token."""
+        return self._vocabulary
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model and the device."""
+        return self._info
+
+    @property
+    def fim(self) -> FimTokens | None:
+        """Fill-in-the-middle ids, or None where the model has none."""
+        return self._fim
+
+    @property
+    def bos(self) -> int | None:
+        """The beginning-of-sequence id, where there is one."""
+        return self._bos
+
+    @property
+    def stops(self) -> frozenset[int]:
+        """Ids that end a completion."""
+        return self._stops
+
+    @property
+    def evaluated_tokens(self) -> int:
+        """Tokens put through the model since it was loaded."""
+        return self._evaluated_tokens
+
+    @property
+    def forward_passes(self) -> int:
+        """Calls of the model since it was loaded."""
+        return self._forward_passes
+
+    def encode(self, text: bytes) -> list[int]:
+        """Text to ids. Raises EngineError for a byte that the vocabulary can't spell."""
+        self._check_open()
+        return self._encoder.encode(text)
+
+    def open(self, tokens: Sequence[int]) -> Slot:
+        """A slot whose text is `tokens`. Raises EngineError if they are none or too many."""
+        self._check_open()
+        text = list(tokens)
+        self._check_tokens(text)
+        if not text:
+            raise EngineError("there is nothing to evaluate: a prompt needs at least one token")
+        self._check_room(len(text) + 1)
+        self._abort.clear()
+        if self._slots.is_full and self._grown and self._grown.slot is self._slots.oldest():
+            self._forget_tree()
+        return self._slots.open(text)
+
+    def evaluate(
+        self, slot: Slot, nodes: Sequence[tuple[int, int]], want: Sequence[int]
+    ) -> list[Row]:
+        """The logits after some nodes of a tree that continues the slot's text.
+
+        Raises Cancelled, EngineError, and ValueError for a malformed tree or an id without a node.
+        """
+        own = self._own(slot)
+        tree = Tree.of(nodes)
+        self._check_tokens(tree.tokens)
+        if any(not ROOT <= node < len(tree) for node in want):
+            raise ValueError(
+                f"a wanted node is outside the tree of {len(tree)} nodes: {list(want)}"
+            )
+        if not self._memory.divisible and not tree.is_chain:
+            raise EngineError(
+                f"{self._info.name} can't evaluate branches: the memory of its architecture can't "
+                "be cut; use a healing method without trees"
+            )
+        self._check_room(len(own.tokens) + len(tree))
+        self._settle_row(own, tree, want)
+        self._forget_tree()
+        self._slots.touch(own)
+        grown = self._grown = _Grown(own, tree)
+        if ROOT in want and own.resident == len(own.tokens):
+            if own.row is None:
+                self._slots.shorten(own, len(own.tokens) - 1)
+            else:
+                grown.rows[ROOT] = own.row
+        try:
+            for number, steps in enumerate(tree.rounds(1 + len(self._branches))):
+                if number:
+                    self._clear_branches(grown)
+                self._evaluate_round(grown, steps, frozenset(want))
+        except BaseException:
+            self._forget_tree()
+            raise
+        if ROOT in want and own.row is None:
+            grown.rows[ROOT] = grown.rows[ROOT].copy()
+            own.set_row(grown.rows[ROOT])
+        return [grown.rows[node] for node in want]
+
+    def keep(self, slot: Slot, node: int) -> None:
+        """Make the path from the root to `node` part of the slot's text; forget other branches.
+
+        Raises EngineError if the slot has no tree, and ValueError if the tree has no such node.
+        """
+        own, grown = self._own(slot), self._grown
+        if grown is None or grown.slot is not own:
+            raise EngineError("there is no tree to keep a part of; evaluate one first")
+        if not ROOT <= node < len(grown.tree):
+            raise ValueError(f"node {node} is outside the tree of {len(grown.tree)} nodes")
+        path = grown.tree.path(node)
+        source, trunk = grown.sequences.get(node, own.sequence), len(own.tokens)
+        if source != own.sequence:
+            self._memory.cut(own.sequence, trunk)
+            self._memory.share(source, own.sequence, trunk, trunk + len(path))
+        own.tokens += [grown.tree.tokens[index] for index in path]
+        if node == ROOT or node in grown.sequences:
+            own.resident = len(own.tokens)
+        if node != ROOT:
+            own.set_row(grown.rows.get(node), is_view=True)
+            self._viewer = own
+        self._forget_tree()
+
+    def cut(self, slot: Slot, length: int) -> None:
+        """Shorten the slot's text to its first `length` tokens; ValueError if it has fewer.
+
+        Where the memory can't be cut, nothing stays resident.
+        """
+        own = self._own(slot)
+        if not 1 <= length <= len(own.tokens):
+            raise ValueError(f"a slot of {len(own.tokens)} tokens can't be cut to {length}")
+        if self._grown and self._grown.slot is own:
+            self._forget_tree()
+        if length < len(own.tokens):
+            own.set_row(None)
+            del own.tokens[length:]
+            self._slots.shorten(own, min(length, own.resident))
+
+    def drop(self, slot: Slot) -> None:
+        """Free the slot and everything that only it holds; once is enough."""
+        if slot not in self._slots:
+            return
+        own = self._own(slot)
+        if self._grown and self._grown.slot is own:
+            self._forget_tree()
+        self._slots.drop(own)
+
+    def cancel(self) -> None:
+        """Stop the running `evaluate`, from any thread; forgotten at the next `open`."""
+        self._abort.set()
+
+    def close(self) -> None:
+        """Free the model. Every other method raises EngineError afterwards."""
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            self._slots.clear()
+            self._grown = None
+            free(loaded)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- evaluating ------------------------------------------------------------------------------
+
+    def _evaluate_round(self, grown: _Grown, steps: list[Step], want: frozenset[int]) -> None:
+        """Evaluate what is pending and then `steps`, in as few forward passes as hold them."""
+        own, tree = grown.slot, grown.tree
+        trunk = len(own.tokens)
+        n_branches = 1 + max((step.branches[-1] for step in steps), default=0)
+        sequences = (own.sequence, *self._branches[: n_branches - 1])
+        # Passes that hold nothing of the tree need no branches yet.
+        first_shared = trunk
+        if steps:
+            first_shared = own.resident + (trunk - own.resident) // self._capacity * self._capacity
+        work = [
+            (ROOT, Entry(own.tokens[at], at, sequences[: 1 if at < first_shared else None], False))
+            for at in range(own.resident, trunk)
+        ]
+        if work and ROOT in want:
+            work[-1] = (ROOT, work[-1][1]._replace(wanted=True))
+        for node, branches in steps:
+            wanted = node in want and node not in grown.rows
+            held_by = tuple([sequences[branch] for branch in branches])
+            entry = Entry(tree.tokens[node], trunk + tree.depths[node], held_by, wanted)
+            work.append((node, entry))
+            grown.sequences[node] = held_by[0]
+        for start in range(0, len(work), self._capacity):
+            chunk = work[start : start + self._capacity]
+            if chunk[0][1].position >= first_shared and grown.n_branches < n_branches:
+                for branch in sequences[1:]:
+                    self._memory.share(own.sequence, branch, 0, chunk[0][1].position)
+                grown.n_branches = n_branches
+            self._forward(own, [entry for _, entry in chunk])
+            own.resident += sum(node == ROOT for node, _ in chunk)
+            for index, (node, entry) in enumerate(chunk):
+                if entry.wanted:
+                    grown.rows[node] = self._batch.row(self._context, index)
+            if start + self._capacity < len(work):  # the next pass overwrites these rows
+                grown.rows.update({node: row.copy() for node, row in grown.rows.items()})
+
+    def _forward(self, own: LlamaSlot, entries: list[Entry]) -> None:
+        """One forward pass. Where cells are missing, other slots give theirs up, oldest first."""
+        while True:
+            if self._abort:
+                raise Cancelled("the request was cancelled")
+            code = self._batch.decode(self._context, entries)
+            if code == 0:
+                self._forward_passes += 1
+                self._evaluated_tokens += len(entries)
+                return
+            if code == 2:
+                raise Cancelled("the request was cancelled")
+            oldest = self._slots.oldest(but=own)
+            if code == 1 and oldest:
+                self._slots.drop(oldest)
+            elif code == 1:
+                raise EngineError(
+                    f"the context of {self._info.context_tokens:,} tokens is full; choose a larger "
+                    "n_ctx or a shorter prompt"
+                )
+            else:
+                raise EngineError(
+                    f"llama.cpp could not evaluate {len(entries)} tokens (code {code}); "
+                    "its log tells more (logger midtoken.llama)"
+                )
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def _forget_tree(self) -> None:
+        """Take the tree out of memory: the slot's sequence ends with what is resident."""
+        grown, self._grown = self._grown, None
+        if grown is not None:
+            self._clear_branches(grown)
+
+    def _clear_branches(self, grown: _Grown) -> None:
+        for branch in self._branches[: grown.n_branches - 1]:
+            self._memory.clear(branch)
+        grown.n_branches = 1
+        grown.sequences.clear()
+        self._slots.shorten(grown.slot, grown.slot.resident)
+
+    def _settle_row(self, own: LlamaSlot, tree: Tree, want: Sequence[int]) -> None:
+        """Before a forward pass: copy the row that is only a view, if it may be asked for again.
+
+        In plain decoding it won't be: the next token is kept, and its row replaces this one.
+        """
+        owner, self._viewer = self._viewer, None
+        if owner is None or owner.row is None or not owner.row_is_view:
+            return
+        plain = owner is own and len(tree) == 1 and ROOT not in want and self._memory.divisible
+        owner.set_row(None if plain else owner.row.copy())
+
+    # -- checks ----------------------------------------------------------------------------------
+
+    def _own(self, slot: Slot) -> LlamaSlot:
+        self._check_open()
+        return self._slots.own(slot)
+
+    def _check_open(self) -> None:
+        if self._loaded is None:
+            raise EngineError("the engine was closed; load the model again")
+
+    def _check_room(self, length: int) -> None:
+        if length > self._limit:
+            raise EngineError(
+                f"{length:,} tokens do not fit the context of {self._limit:,}; choose a larger "
+                "n_ctx or a shorter prompt"
+            )
+
+    def _check_tokens(self, tokens: Sequence[int]) -> None:
+        if tokens and not (min(tokens) >= 0 and max(tokens) < self._size):
+            raise EngineError(f"a token id is outside the vocabulary of {self._size:,} tokens")

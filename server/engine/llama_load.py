@@ -1,0 +1,284 @@
+"""Loading a model and its context into llama.cpp, and saying truthfully where it runs.
+
+What is wrong with a file is found before llama.cpp maps it, where that can be seen from its header;
+what remains ends in one line that tells the library's own reason. How many layers really went to a
+GPU is known only from the load log, so it is read from there.
+
+What is not here: evaluating anything (`llama`), and fetching model files (`server.models`).
+"""
+
+import ctypes
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from server.engine import ModelInfo
+from server.engine.gguf import check_whole, read_metadata
+from server.engine.llama_library import Pointer, collected_log, last_error, load_library
+from server.engine.llama_vocabulary import VOCABULARY_TYPES
+from server.errors import EngineError, ModelError
+
+BRANCHES = 28
+"""Sequences for a tree's branches beside the slot's own; each costs a row of logits (600 kB)."""
+CPU_MICRO_BATCH = 64
+"""Tokens of a forward pass on a CPU: enough for full speed, few enough to lose on a cancel."""
+GPU_MICRO_BATCH = 256
+"""The same on a GPU, which finishes a pass before it can be cancelled: some 50 ms at most."""
+
+_FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
+_OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
+_DEVICE = re.compile(r"using device \S+ \((.*?)\) \(")
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How a model is run. The defaults suit a small model on a laptop."""
+
+    n_ctx: int = 4096
+    """Cells of the KV cache in tokens, shared by all slots."""
+    n_ubatch: int | None = None
+    """Tokens of one forward pass; None is 64 on a CPU and 256 on a GPU."""
+    threads: int | None = None
+    """CPU threads; None is one for each core that this process may use."""
+    gpu_layers: int | Literal["auto"] = "auto"
+    """Layers to put on a GPU: a number, or all if there is one that can be used."""
+    main_gpu: int = 0
+    """The GPU for what is not split, by its number."""
+    tensor_split: tuple[float, ...] = ()
+    """Shares of the model for each GPU; empty leaves it to llama.cpp."""
+    flash_attn: Literal["auto", "on", "off"] = "auto"
+    slots: int = 4
+    """Texts that are kept in memory at a time."""
+    mmap: bool = True
+    """Map the file into memory instead of reading it."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model and a context of llama.cpp, as plain pointers. Whoever holds it frees it."""
+
+    model: Pointer
+    context: Pointer
+    vocabulary: Pointer
+    info: ModelInfo
+    n_ubatch: int
+    n_sequences: int
+    divisible: bool
+    """Whether the memory can be cut anywhere."""
+    window: int
+    """Tokens of a sliding window, 0 for none."""
+    trained_tokens: int
+    """The longest text that the model was trained for."""
+
+
+def load_model(path: Path, options: EngineOptions) -> Loaded:
+    """Load a model file and make a context for it.
+
+    Raises ModelError if the file is missing, damaged, or not a model that can generate text, and
+    EngineError if the options make no sense or there is not enough memory.
+    """
+    _check_options(options)
+    _check_file(path)
+    library = load_library()
+    asked = -1 if options.gpu_layers == "auto" else options.gpu_layers
+    usable = bool(library.llama_supports_gpu_offload())
+    layers = asked if usable else 0
+    note = None
+    with collected_log() as log:
+        model = _load(path, options, layers)
+        if not model and layers != 0 and options.gpu_layers == "auto":
+            note = f"the model does not fit the GPU ({last_error(log)}) and runs on the CPU"
+            layers = 0
+            log.clear()
+            model = _load(path, options, layers)
+    if not model:
+        raise ModelError(f"{path}: llama.cpp can't load it: {last_error(log)}")
+    try:
+        return _with_context(path, options, model, layers, _report(log, asked, usable, note))
+    except BaseException:
+        library.llama_model_free(model)
+        raise
+
+
+def free(loaded: Loaded) -> None:
+    """Free the context and the model."""
+    library = load_library()
+    library.llama_free(loaded.context)
+    library.llama_model_free(loaded.model)
+
+
+def _check_options(options: EngineOptions) -> None:
+    limits = {
+        "n_ctx": (options.n_ctx, 16, 1 << 24),
+        "n_ubatch": (options.n_ubatch or CPU_MICRO_BATCH, 1, 1 << 16),
+        "threads": (options.threads or 1, 1, 1024),
+        "slots": (options.slots, 1, 64),
+    }
+    for name, (value, least, most) in limits.items():
+        if not least <= value <= most:
+            raise EngineError(f"{name} is {value}; it must be from {least} to {most}")
+    most_devices = load_library().llama_max_devices()
+    if len(options.tensor_split) > most_devices:
+        raise EngineError(
+            f"tensor_split has {len(options.tensor_split)} shares; there can be {most_devices}"
+        )
+
+
+def _check_file(path: Path) -> None:
+    check_whole(path)
+    if not read_metadata(path).tensors:
+        raise ModelError(f"{path}: holds only a vocabulary, no weights; choose a whole model")
+
+
+def _load(path: Path, options: EngineOptions, gpu_layers: int) -> Pointer:
+    library = load_library()
+    params = library.llama_model_default_params()
+    params.n_gpu_layers = gpu_layers
+    params.main_gpu = options.main_gpu
+    if hasattr(params, "load_mode"):
+        params.load_mode = 1 if options.mmap else 0
+    else:  # llama-cpp-python before 0.3.36
+        params.use_mmap = options.mmap
+    if options.tensor_split:
+        shares = (ctypes.c_float * library.llama_max_devices())(*options.tensor_split)
+        params.tensor_split = ctypes.cast(shares, ctypes.POINTER(ctypes.c_float))
+    # SentencePiece models would get a blank before every text: the bytes would not be the user's.
+    overrides = (library.llama_model_kv_override * 2)()
+    overrides[0].tag = library.LLAMA_KV_OVERRIDE_TYPE_BOOL
+    overrides[0].key = b"tokenizer.ggml.add_space_prefix"
+    overrides[0].value.val_bool = False
+    params.kv_overrides = ctypes.cast(overrides, type(params.kv_overrides))
+    return library.llama_model_load_from_file(os.fsencode(path), params) or 0
+
+
+@dataclass(frozen=True)
+class _Report:
+    device: str | None
+    offloaded: int
+    note: str | None
+
+
+def _report(log: list[tuple[int, str]], asked: int, usable: bool, note: str | None) -> _Report:
+    text = "\n".join(line for _, line in log)
+    match = _OFFLOADED.search(text)
+    offloaded = int(match[1]) if match else 0
+    devices = sorted(set(_DEVICE.findall(text)))
+    if note is None and asked > 0 and not usable:
+        note = (
+            f"{asked} layers were asked for on a GPU, but llama.cpp found none: everything runs on "
+            "the CPU (the README tells how to build for CUDA, Metal or Vulkan)"
+        )
+    elif note is None and asked > offloaded and match and offloaded < int(match[2]):
+        note = f"{asked} layers were asked for on the GPU; {offloaded} of {match[2]} are there"
+    return _Report(", ".join(devices) if offloaded and devices else None, offloaded, note)
+
+
+def _with_context(
+    path: Path, options: EngineOptions, model: Pointer, gpu_layers: int, report: _Report
+) -> Loaded:
+    library = load_library()
+    vocabulary = library.llama_model_get_vocab(model)
+    kind = library.llama_vocab_type(vocabulary)
+    if kind == 0:
+        raise ModelError(f"{path}: the file has no vocabulary; choose a text model")
+    if library.llama_model_has_encoder(model) or not library.llama_model_has_decoder(model):
+        raise ModelError(f"{path}: is not a model that continues text; choose another")
+    divisible = not (
+        library.llama_model_is_recurrent(model) or library.llama_model_is_hybrid(model)
+    )
+    # A recurrent model keeps a whole state for every sequence and has no use for branches.
+    n_sequences = options.slots + (BRANCHES if divisible else 0)
+    n_ubatch = options.n_ubatch or (GPU_MICRO_BATCH if report.offloaded else CPU_MICRO_BATCH)
+    n_ubatch = min(n_ubatch, options.n_ctx)
+    if gpu_layers == 0:
+        _check_memory(model, options.n_ctx, divisible)
+    params = library.llama_context_default_params()
+    params.n_ctx = options.n_ctx
+    params.n_batch = params.n_ubatch = n_ubatch
+    params.n_seq_max = n_sequences
+    params.n_outputs_max = max(n_ubatch, n_sequences)  # llama.cpp demands a row for each sequence
+    params.n_threads = params.n_threads_batch = options.threads or usable_cores()
+    params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
+    params.kv_unified = True
+    # Sliding-window layers with a cache of full size can be cut like any other.
+    params.swa_full = True
+    params.no_perf = True
+    with collected_log() as log:
+        context = library.llama_init_from_model(model, params)
+    if not context:
+        raise EngineError(
+            f"{path}: no memory for a context of {options.n_ctx:,} tokens ({last_error(log)}); "
+            "choose a smaller n_ctx"
+        )
+    info = ModelInfo(
+        path=str(path),
+        name=_metadata(model, b"general.name") or path.stem,
+        description=_description(model),
+        size_bytes=int(library.llama_model_size(model)),
+        vocabulary_type=VOCABULARY_TYPES.get(kind, f"type {kind}"),
+        backend=report.device or ("GPU" if report.offloaded else "CPU"),
+        layers=int(library.llama_model_n_layer(model)) + 1,
+        offloaded_layers=report.offloaded,
+        note=report.note,
+        context_tokens=int(library.llama_n_ctx(context)),
+        add_bos=bool(library.llama_vocab_get_add_bos(vocabulary)),
+        trees=divisible,
+    )
+    window = int(library.llama_model_n_swa(model))
+    trained = int(library.llama_model_n_ctx_train(model)) or info.context_tokens
+    return Loaded(
+        model, context, vocabulary, info, n_ubatch, n_sequences, divisible, window, trained
+    )
+
+
+def _check_memory(model: Pointer, n_ctx: int, divisible: bool) -> None:
+    """Refuse a context that can't fit: the system would grant the memory and kill us in its use."""
+    library = load_library()
+    heads, free_bytes = library.llama_model_n_head(model), _free_memory()
+    if not divisible or heads <= 0 or free_bytes is None:
+        return
+    width = library.llama_model_n_embd(model) // heads * library.llama_model_n_head_kv(model)
+    needed = n_ctx * library.llama_model_n_layer(model) * width * 2 * 2  # keys, values; 16 bits
+    if needed > free_bytes:
+        raise EngineError(
+            f"a context of {n_ctx:,} tokens takes {needed / 1e9:.1f} GB of memory, and "
+            f"{free_bytes / 1e9:.1f} GB are free; choose a smaller n_ctx"
+        )
+
+
+def _free_memory() -> int | None:
+    """Bytes that can be had without swapping; None where the system does not say."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return None
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
+
+
+def usable_cores() -> int:
+    """Physical cores that this process may use: a second thread on a core only gets in the way."""
+    if not hasattr(os, "sched_getaffinity"):
+        return max(1, (os.cpu_count() or 1) // (1 if os.name == "posix" else 2))
+    cores = set()
+    for cpu in os.sched_getaffinity(0):
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        try:
+            cores.add(siblings.read_text(encoding="ascii").strip())
+        except OSError:
+            cores.add(str(cpu))
+    return max(1, len(cores))
+
+
+def _description(model: Pointer) -> str:
+    buffer = ctypes.create_string_buffer(256)
+    load_library().llama_model_desc(model, buffer, len(buffer))
+    return buffer.value.decode("utf-8", "replace")
+
+
+def _metadata(model: Pointer, key: bytes) -> str:
+    buffer = ctypes.create_string_buffer(256)
+    load_library().llama_model_meta_val_str(model, key, buffer, len(buffer))
+    return buffer.value.decode("utf-8", "replace")

@@ -1,0 +1,152 @@
+"""What llama.cpp itself says of a model's vocabulary, and its tokenizer for plain text.
+
+`vocabulary_of` is the slow, sure way to a `Vocabulary` (`tables` is the fast one): the two must
+agree. `Encoder` turns bytes into ids so that text stays text, whatever it spells.
+
+What is not here: the merges, which the library does not hand out.
+"""
+
+import ctypes
+import re
+
+import numpy as np
+
+from healing.encoding import encode_bytes
+from healing.vocabulary import TokenKind, Vocabulary
+from server.engine import FimTokens
+from server.engine.llama_library import Pointer, load_library
+from server.errors import EngineError
+
+VOCABULARY_TYPES = {
+    0: "none",
+    1: "SentencePiece BPE",
+    2: "byte-level BPE",
+    3: "WordPiece",
+    4: "unigram",
+    5: "RWKV",
+    6: "PLaMo-2",
+}
+
+# Bits of `llama_token_attr`, most telling first: a token may have several.
+_KIND_OF_ATTRIBUTE = (
+    (1 << 3, TokenKind.CONTROL),
+    (1 << 0, TokenKind.UNKNOWN),
+    (1 << 4, TokenKind.USER_DEFINED),
+    (1 << 5, TokenKind.BYTE),
+    (1 << 2, TokenKind.NORMAL),
+)
+
+
+def vocabulary_of(vocabulary: Pointer) -> Vocabulary:
+    """The bytes and kinds of all tokens of a `llama_vocab`, asked for one by one."""
+    library = load_library()
+    size = library.llama_vocab_n_tokens(vocabulary)
+    buffer = ctypes.create_string_buffer(256)
+    tokens, kinds = [], np.zeros(size, dtype=np.uint8)
+    for token in range(size):
+        kinds[token] = kind = _kind(library.llama_vocab_get_attr(vocabulary, token))
+        length = library.llama_token_to_piece(vocabulary, token, buffer, len(buffer), 0, True)
+        if length < 0:
+            buffer = ctypes.create_string_buffer(-length)
+            length = library.llama_token_to_piece(vocabulary, token, buffer, len(buffer), 0, True)
+        piece = ctypes.string_at(buffer, length)
+        if not piece and kind not in (TokenKind.NORMAL, TokenKind.BYTE):
+            piece = library.llama_vocab_get_text(vocabulary, token)
+        tokens.append(piece)
+    return Vocabulary.from_tokens(tokens, kinds.tolist())
+
+
+def _kind(attribute: int) -> TokenKind:
+    for bit, kind in _KIND_OF_ATTRIBUTE:
+        if attribute & bit:
+            return kind
+    return TokenKind.UNUSED
+
+
+def fim_tokens(vocabulary: Pointer) -> FimTokens | None:
+    """The fill-in-the-middle ids of a `llama_vocab`; None without prefix, suffix or middle."""
+    library = load_library()
+    names = ("pre", "suf", "mid", "pad", "rep", "sep")
+    ids = [getattr(library, f"llama_vocab_fim_{name}")(vocabulary) for name in names]
+    prefix, suffix, middle, pad, repository, separator = (i if i >= 0 else None for i in ids)
+    if prefix is None or suffix is None or middle is None:
+        return None
+    return FimTokens(prefix, suffix, middle, pad, repository, separator)
+
+
+def bos_token(vocabulary: Pointer) -> int | None:
+    """The beginning-of-sequence id of a `llama_vocab`, if it has one."""
+    token = load_library().llama_vocab_bos(vocabulary)
+    return token if token >= 0 else None
+
+
+def stop_tokens(vocabulary: Pointer) -> frozenset[int]:
+    """Ids of a `llama_vocab` that end a text: ends of text and turn, and marks of its structure."""
+    library = load_library()
+    size = library.llama_vocab_n_tokens(vocabulary)
+    ends = {token for token in range(size) if library.llama_vocab_is_eog(vocabulary, token)}
+    names = ["bos", "eos", "eot", "sep", "pad", "mask"]
+    names += ["fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep"]
+    marks = {getattr(library, f"llama_vocab_{name}")(vocabulary) for name in names}
+    return frozenset(token for token in ends | marks if token >= 0)
+
+
+class Encoder:
+    """Plain bytes to ids with a model's own tokenizer."""
+
+    def __init__(self, pointer: Pointer, vocabulary: Vocabulary) -> None:
+        """Take a `llama_vocab` and the same vocabulary in bytes."""
+        self._library = load_library()
+        self._pointer = pointer
+        self._bytes = vocabulary.byte_ids()
+        self._added = _added_text(vocabulary)
+
+    def encode(self, text: bytes) -> list[int]:
+        """The ids that spell `text`: no special token, nothing added, nothing replaced.
+
+        Bytes that are no UTF-8 become tokens of one byte each. Raises EngineError if the vocabulary
+        has no token for such a byte.
+        """
+        try:
+            return encode_bytes(self._encode_text, self._bytes, text)
+        except ValueError as error:
+            raise EngineError(
+                f"the model's vocabulary can't spell the text ({error}); save the file as UTF-8"
+            ) from error
+
+    def _encode_text(self, text: bytes) -> list[int]:
+        ids: list[int] = []
+        for part in self._without_added(text.decode()):
+            ids += self._tokenize(part.encode())
+        return ids
+
+    def _without_added(self, text: str) -> list[str]:
+        """Split inside added tokens: llama.cpp matches them in plain text, before its tokenizer."""
+        if self._added is None:
+            return [text]
+        parts, start = [], 0
+        while match := self._added.search(text, start):
+            parts.append(text[start : match.start() + 1])
+            start = match.start() + 1
+        return [*parts, text[start:]]
+
+    def _tokenize(self, text: bytes) -> list[int]:
+        if not text:
+            return []
+        capacity = len(text) + 8
+        while True:
+            buffer = (ctypes.c_int32 * capacity)()
+            count = self._library.llama_tokenize(
+                self._pointer, text, len(text), buffer, capacity, False, False
+            )
+            if count >= 0:
+                return buffer[:count]
+            capacity = -count
+
+
+def _added_text(vocabulary: Vocabulary) -> re.Pattern[str] | None:
+    """A pattern for all added tokens of two characters or more (one alone can't be split)."""
+    ids = np.flatnonzero(vocabulary.kinds == TokenKind.USER_DEFINED).tolist()
+    texts = {vocabulary[token].decode("utf-8", "replace") for token in ids}
+    found = sorted((text for text in texts if len(text) > 1), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, found))) if found else None

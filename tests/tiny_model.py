@@ -1,0 +1,272 @@
+"""Writes GGUF models so small that they load in milliseconds, for tests of the engine.
+
+The weights are random but seeded, so a file has the same content every time; what such a model says
+means nothing, and is as deterministic as a real one. The vocabulary is trained here on a few lines
+of code: all 256 bytes, a few hundred merges, and marks of prompt structure after them.
+
+Example::
+
+    path = write_tiny_model(tmp_path / "tiny.gguf")
+    path = write_tiny_model(tmp_path / "mamba.gguf", architecture="mamba")
+
+What is not here: models that know anything.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import gguf
+import numpy as np
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+Architecture = Literal["llama", "mamba", "gemma3"]
+
+WIDTH = 64
+HEADS = 4
+LAYERS = 2
+FEED_FORWARD = 96
+WINDOW = 16
+"""Tokens that a sliding-window layer of the `gemma3` variant looks back."""
+
+FIM_TOKENS = ["<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>"]
+REPOSITORY_TOKENS = ["<|repo_name|>", "<|file_sep|>"]
+END = "<|endoftext|>"
+ADDED = "<tool_call>"
+"""A token that was added after training and that is not a mark of prompt structure."""
+
+QWEN2_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""The pretokenizer that llama.cpp calls `qwen2`."""
+
+TRAINING_TEXT = '''
+import os
+import sys
+
+from collections import defaultdict
+
+
+class Reader:
+    """Reads numbers from a file, one a line."""
+
+    def __init__(self, path, encoding="utf-8"):
+        self.path = path
+        self.encoding = encoding
+        self.numbers = []
+
+    def read(self):
+        with open(self.path, encoding=self.encoding) as file:
+            for line in file:
+                if not line.strip():
+                    continue
+                self.numbers.append(int(line))
+        return self.numbers
+
+    def total(self):
+        return sum(self.numbers)
+
+
+def group(words):
+    groups = defaultdict(list)
+    for word in words:
+        groups[len(word)].append(word)
+    return {length: sorted(found) for length, found in groups.items()}
+
+
+def main(arguments):
+    reader = Reader(arguments[0])
+    print(reader.total(), file=sys.stderr)
+    for index in range(len(reader.numbers)):
+        if reader.numbers[index] > 100:
+            print("größer", index)
+        elif reader.numbers[index] == 0:
+            raise ValueError(f"no number in {reader.path!r}")
+        else:
+            print(os.path.basename(reader.path), index)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+'''
+
+
+@cache
+def train_tokenizer(size: int = 480) -> Tokenizer:
+    """A byte-level BPE of `size` tokens without marks, with the `qwen2` pretokenizer."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(QWEN2_SPLIT), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=1,
+        show_progress=False,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+    )
+    tokenizer.train_from_iterator(TRAINING_TEXT.splitlines(keepends=True), trainer)
+    return tokenizer
+
+
+def write_tiny_model(
+    path: Path,
+    *,
+    architecture: Architecture = "llama",
+    vocabulary: Literal["bpe", "sentencepiece"] = "bpe",
+    fim: bool = True,
+    weights: bool = True,
+    seed: int = 0,
+) -> Path:
+    """Write one model and return its path.
+
+    Args:
+        path: The file to write.
+        architecture: `llama` attends to everything, `mamba` is recurrent (its memory can't be cut),
+            `gemma3` looks back over a sliding window of `WINDOW` tokens.
+        vocabulary: Byte-level BPE, or one typed as SentencePiece with byte tokens.
+        fim: Whether the vocabulary has fill-in-the-middle marks.
+        weights: False writes the vocabulary alone, as `ggml-vocab-*.gguf` files do.
+        seed: For the weights.
+    """
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_name(f"tiny {architecture}")
+    writer.add_context_length(8192)
+    writer.add_embedding_length(WIDTH)
+    writer.add_block_count(LAYERS)
+    size = _add_bpe(writer, fim) if vocabulary == "bpe" else _add_sentencepiece(writer)
+    _add_hyperparameters(writer, architecture)
+    if weights:
+        random = np.random.default_rng(seed)
+        for name, shape in _tensors(architecture, size):
+            writer.add_tensor(name, _weight(random, name, shape))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _add_bpe(writer: gguf.GGUFWriter, fim: bool) -> int:
+    model = train_tokenizer().to_str()
+    ids = train_tokenizer().get_vocab()
+    tokens = sorted(ids, key=ids.__getitem__)
+    kinds = [gguf.TokenType.NORMAL] * len(tokens)
+    marks = [END, *(FIM_TOKENS + REPOSITORY_TOKENS if fim else [])]
+    tokens += [*marks, ADDED]
+    kinds += [gguf.TokenType.CONTROL] * len(marks) + [gguf.TokenType.USER_DEFINED]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds)
+    writer.add_token_merges(_merges(model))
+    writer.add_eos_token_id(tokens.index(END))
+    writer.add_bos_token_id(tokens.index(END))
+    writer.add_add_bos_token(False)
+    return len(tokens)
+
+
+def _merges(description: str) -> list[str]:
+    """The merges of a serialised tokenizer, by rank; old `tokenizers` wrote them as one string."""
+    merges = json.loads(description)["model"]["merges"]
+    return [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
+
+
+def _add_sentencepiece(writer: gguf.GGUFWriter) -> int:
+    ids = train_tokenizer().get_vocab()
+    pieces = [train_tokenizer().decode([ids[token]]) for token in sorted(ids, key=ids.__getitem__)]
+    pieces = [piece.replace(" ", "▁") for piece in pieces if piece and "\ufffd" not in piece]
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    kinds = [gguf.TokenType.UNKNOWN] + [gguf.TokenType.CONTROL] * 2 + [gguf.TokenType.BYTE] * 256
+    scores = [0.0] * len(tokens) + [-float(rank) for rank in range(len(pieces))]
+    tokens += pieces
+    kinds += [gguf.TokenType.NORMAL] * len(pieces)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds)
+    writer.add_token_scores(scores)
+    writer.add_unk_token_id(0)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_add_bos_token(True)
+    return len(tokens)
+
+
+def _add_hyperparameters(writer: gguf.GGUFWriter, architecture: Architecture) -> None:
+    writer.add_layer_norm_rms_eps(1e-5)
+    if architecture == "mamba":
+        writer.add_feed_forward_length(0)
+        writer.add_head_count(0)
+        writer.add_ssm_conv_kernel(4)
+        writer.add_ssm_inner_size(2 * WIDTH)
+        writer.add_ssm_state_size(16)
+        writer.add_ssm_time_step_rank(8)
+        return
+    writer.add_feed_forward_length(FEED_FORWARD)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS // 2)
+    writer.add_rope_dimension_count(WIDTH // HEADS)
+    writer.add_rope_freq_base(10000.0)
+    if architecture == "gemma3":
+        writer.add_key_length(WIDTH // HEADS)
+        writer.add_value_length(WIDTH // HEADS)
+        writer.add_sliding_window(WINDOW)
+
+
+def _tensors(architecture: Architecture, size: int) -> list[tuple[str, tuple[int, ...]]]:
+    """Names and shapes, rows first (a file writes them the other way round)."""
+    head, kv = WIDTH // HEADS, WIDTH // 2
+    tensors: list[tuple[str, tuple[int, ...]]] = [
+        ("token_embd.weight", (size, WIDTH)),
+        ("output_norm.weight", (WIDTH,)),
+        ("output.weight", (size, WIDTH)),
+    ]
+    mamba = [
+        ("attn_norm.weight", (WIDTH,)),
+        ("ssm_in.weight", (4 * WIDTH, WIDTH)),
+        ("ssm_conv1d.weight", (2 * WIDTH, 4)),
+        ("ssm_conv1d.bias", (2 * WIDTH,)),
+        ("ssm_x.weight", (8 + 2 * 16, 2 * WIDTH)),
+        ("ssm_dt.weight", (2 * WIDTH, 8)),
+        ("ssm_dt.bias", (2 * WIDTH,)),
+        ("ssm_a", (2 * WIDTH, 16)),
+        ("ssm_d", (2 * WIDTH,)),
+        ("ssm_out.weight", (WIDTH, 2 * WIDTH)),
+    ]
+    attention = [
+        ("attn_norm.weight", (WIDTH,)),
+        ("attn_q.weight", (WIDTH, WIDTH)),
+        ("attn_k.weight", (kv, WIDTH)),
+        ("attn_v.weight", (kv, WIDTH)),
+        ("attn_output.weight", (WIDTH, WIDTH)),
+        ("ffn_norm.weight", (WIDTH,)),
+        ("ffn_gate.weight", (FEED_FORWARD, WIDTH)),
+        ("ffn_up.weight", (FEED_FORWARD, WIDTH)),
+        ("ffn_down.weight", (WIDTH, FEED_FORWARD)),
+    ]
+    gemma = [
+        ("attn_q_norm.weight", (head,)),
+        ("attn_k_norm.weight", (head,)),
+        ("post_attention_norm.weight", (WIDTH,)),
+        ("post_ffw_norm.weight", (WIDTH,)),
+    ]
+    layer = {"llama": attention, "mamba": mamba, "gemma3": attention + gemma}[architecture]
+    for index in range(LAYERS):
+        tensors += [(f"blk.{index}.{name}", shape) for name, shape in layer]
+    return tensors
+
+
+def _weight(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    if name.endswith("ssm_a"):  # decay rates are negative
+        return -np.exp(random.normal(size=shape)).astype(np.float32)
+    if "norm" in name or name.endswith("ssm_d"):
+        return (1 + 0.1 * random.normal(size=shape)).astype(np.float32)
+    # Rows of unit scale keep activations of order one, and logits spread over several units, so
+    # that a token at a wrong place changes them visibly.
+    scale = 3.0 if name == "output.weight" else 1.0
+    return (random.normal(size=shape) * scale / np.sqrt(shape[-1])).astype(np.float32)
