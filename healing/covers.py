@@ -21,42 +21,16 @@ the encoder returns it. So every admitted path comes with a proof, for any preto
 Not here: scoring (`exact`), and vocabularies without a byte for every byte value.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
-from healing.encoding import Encode
 from healing.tokenization import Tokenization
 from healing.unfinished import finishing_bytes
 from healing.vocabulary import Vocabulary
 
 ROOT = -1
 """In `Node.parent` and `Boundary.node`: the end of the trunk."""
-
-WITNESSES: tuple[bytes, ...] = (
-    *(b"", b"a", b"1", b"\n", b" ", b"(", b" a", b"\n  b", b'"', b"'s", b"A"),
-    *(
-        b"  a",
-        b"\n\n",
-        b"\r\n",
-        b"111",
-        b"11",
-        b"_",
-        b".",
-        b" (",
-        b" 1",
-        "é".encode(),
-        "本".encode(),
-    ),
-)
-"""Continuations that make pretokenizers show every split they can make; the likely ones first.
-
-The rules they are for: a blank run gives its last blank to a word (`a`, ` a`, `  a`) but not to a
-digit (`1`, ` 1`); line ends swallow blanks before them and join (`\\n`, `\\n  b`, `\\n\\n`,
-`\\r\\n`) and are swallowed by punctuation (`(`, `"`, `.`); contractions (`'s`); groups of up to
-three digits; changes of case (`A`) and of script.
-"""
 
 TELLING = 6
 """How many witnesses, from the first, are tried where the merges say that two tokens would join.
@@ -151,7 +125,7 @@ def covering_tree(typed: bytes, tokenization: Tokenization) -> CoveringTree:
         if len(tokenization.trie.extending(typed[start:]))
     ]
     whole = tokenization.encode(typed)
-    base, fixed = _window(typed, starts[0] if starts else size, whole, tokenization.encode)
+    base, fixed = _window(typed, starts[0] if starts else size, whole, tokenization)
     window = typed[base:]
 
     splits = {tuple(whole[len(fixed) :])}
@@ -188,24 +162,13 @@ def admissible(tokenization: Tokenization, path: tuple[int, ...], token: int) ->
     return any(tokenization.encode(text + end)[: len(wanted)] == wanted for end in endings)
 
 
-def sure_boundary(text: bytes, limit: int) -> int:
-    """The last offset up to `limit` at which every pretokenizer splits; 0 where there is none.
-
-    That is between an ASCII letter or digit and a blank: words never take in the blank after them.
-    """
-    found = 0
-    for match in re.finditer(rb"[0-9A-Za-z](?=[ \t\n])", text[: limit + 1]):
-        found = match.end()
-    return found
-
-
 def _window(
-    typed: bytes, first: int, whole: list[int], encode: Encode
+    typed: bytes, first: int, whole: list[int], tokenization: Tokenization
 ) -> tuple[int, tuple[int, ...]]:
     """Where the search may start, and the tokens before it, which no continuation changes."""
-    base = sure_boundary(typed, first)
-    fixed = encode(typed[:base])
-    if whole != fixed + encode(typed[base:]):
+    base = tokenization.sure_boundary(typed, first)
+    fixed = tokenization.encode(typed[:base])
+    if whole != fixed + tokenization.encode(typed[base:]):
         return 0, ()
     return base, tuple(fixed)
 
@@ -218,7 +181,7 @@ def _endings(text: bytes, tokenization: Tokenization, token: int | None = None) 
         yield ending
         yield ending + b"a"
     if not finished:
-        yield from WITNESSES
+        yield from tokenization.witnesses
 
 
 def _prefixes(

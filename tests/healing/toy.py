@@ -1,0 +1,116 @@
+"""Vocabularies small enough to enumerate every text, and a model that is a table."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from healing.encoding import tokenizer_encode
+from healing.merges import Merges
+from healing.tokenization import Tokenization
+from healing.trie import PrefixTrie
+from healing.vocabulary import TokenKind, Vocabulary
+
+QWEN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""One digit a token; one other character sticks to the word after it; line ends swallow blanks."""
+GPT_2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+"""Any run of digits; a blank, but nothing else, sticks to what follows it."""
+LLAMA_3 = QWEN.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
+"""Digits in groups of up to three, from the left."""
+RIGHT_DIGITS = QWEN.replace(r"|\p{N}|", r"|\p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$))|\p{N}|")
+"""Digits in groups of three, from the right: the split depends on how many are still to come."""
+WORDS = r"\s?\p{L}+|\s?[^\s\p{L}\p{N}]+|\p{N}|\s+"
+"""Any blank, line ends too, sticks to the word after it."""
+WHOLE = r"[\s\S]+"
+"""No pretokenizer at all: merges run across blanks."""
+
+SPLITS = {
+    "qwen": QWEN,
+    "gpt-2": GPT_2,
+    "llama-3": LLAMA_3,
+    "words": WORDS,
+    "whole": WHOLE,
+}
+
+ASCII = "ab (1\n'"
+CORPUS = (
+    "ab (ab( b a (a b  a\n  ab\n    (b 1 11 a1\n\n a  (1\n  b\nab'b 'a  1 111 ba\n (b\n b"
+    "abab (1 (a\n\n\na 'b' b\n   a    b\n"
+)
+
+
+def byte_level(split: str, corpus: str, size: int, longest: int) -> Tokenizer:
+    """A byte-pair tokenizer with a byte-level alphabet, trained on a small corpus."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(split), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=["<end>"], max_token_length=longest, show_progress=False
+    )
+    tokenizer.train_from_iterator([corpus, corpus[::-1], corpus[7:] + corpus[:7]], trainer)
+    return tokenizer
+
+
+def merges_of(tokenizer: Tokenizer, size: int) -> Merges:
+    """The merge list of a byte-pair tokenizer."""
+    import json
+
+    ids = tokenizer.get_vocab()
+    pairs = json.loads(tokenizer.to_str())["model"]["merges"]
+    table = [(ids[a], ids[b], ids[a + b]) for a, b in pairs]
+    return Merges(np.array(table, dtype=np.int32).reshape(-1, 3), size)
+
+
+def tokenization_of(tokenizer: Tokenizer, *, merges: bool = True) -> Tokenization:
+    """Everything that healing needs to know of a byte-pair tokenizer."""
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    return Tokenization(
+        vocabulary,
+        PrefixTrie.build(vocabulary),
+        tokenizer_encode(tokenizer, vocabulary.byte_ids()),
+        merges_of(tokenizer, len(vocabulary)) if merges else None,
+    )
+
+
+@cache
+def toy(name: str, *, merges: bool = True) -> tuple[Tokenizer, Tokenization]:
+    """A toy byte-pair tokenizer by the name of its pretokenizer."""
+    tokenizer = byte_level(SPLITS[name], CORPUS, 34, 3)
+    return tokenizer, tokenization_of(tokenizer, merges=merges)
+
+
+class TableModel:
+    """A language model that is a table: random logits for every path, always the same ones."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.seed = size, seed
+        self.calls = 0
+
+    def __call__(self, path: tuple[int, ...]) -> NDArray[np.float64]:
+        """The logits after a path, shape (size,), float64."""
+        self.calls += 1
+        return np.random.default_rng([self.seed, len(path), *path]).normal(0, 2, self.size)
+
+
+def texts(alphabet: str, longest: int) -> list[str]:
+    """All texts over an alphabet, up to a length."""
+    return [
+        "".join(letters)
+        for size in range(longest + 1)
+        for letters in product(alphabet, repeat=size)
+    ]
+
+
+def stops_of(vocabulary: Vocabulary) -> list[int]:
+    """The ids of a toy vocabulary's control tokens."""
+    return np.flatnonzero(vocabulary.kinds == TokenKind.CONTROL).tolist()
