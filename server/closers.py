@@ -1,0 +1,108 @@
+r"""Closers after the cursor: none of the user's is lost, none is doubled.
+
+Editors close brackets and quotes by themselves, so the cursor often stands before `)`, `"]` or
+`);`. The model does not see these (its suffix begins after them) and writes them itself, or some of
+them, or one too many. Here its text is brought together with them.
+
+Example::
+
+    >>> [join_closers(b'f("a', text, b'")') for text in (b"bc", b'bc"', b'bc")', b'bc"))')]
+    [b'bc")', b'bc")', b'bc")', b'bc")']
+
+What is not here: brackets of other lines, which may be the ones that a closer belongs to; where
+that is possible the text stays as it was written.
+"""
+
+import re
+
+from server.brackets import Mark, Scan, scan, unit_spans, units
+
+_CLOSERS = re.compile(rb"[)\]}\"'`;,: \t]*")
+# Two equal quotes are an empty string that somebody wrote, not the ends of anything.
+_EMPTY_STRING = re.compile(rb"""(?<!")""(?!")|(?<!')''(?!')|(?<!`)``(?!`)""")
+
+
+def closers(rest: bytes) -> bytes | None:
+    """The rest of the line if it holds only closing brackets, quotes, `;`, `,`, `:` and blanks.
+
+    None if anything else is in it, or an empty string literal (`foo(|"")`): that is code.
+    """
+    return rest if _CLOSERS.fullmatch(rest) and not _EMPTY_STRING.search(rest) else None
+
+
+def join_closers(typed: bytes, generated: bytes, closers: bytes, comment: bytes = b"") -> bytes:
+    """The text for a range that takes in the closers after the cursor: none lost, none doubled.
+
+    Closers that `generated` wrote itself are found in it in their order. Those that it jumped over
+    are put in where it did (`print(ro|);` and `w;` make `w);`), those that it did not come to are
+    added at its end, or before a comment. What closes more than is open is cut (`cut_doubled`).
+    Blanks at the end of `closers` are not part of it.
+    """
+    closers = closers.rstrip(b" \t")
+    generated = cut_doubled(typed, generated, closers, comment)
+    read = scan(typed, generated, closers, comment)
+    spans = unit_spans(closers)
+    parts, position, written = [], 0, 0
+    for mark, index in _match(read, generated, closers)[0]:
+        start, end = spans[index]
+        if index and spans[index - 1][1] > written:  # the closer before was jumped over
+            parts += [generated[position : mark.start], closers[written:start]]
+            position = mark.start
+        written = end
+    ends_at = next((mark.start for mark in read.marks if mark.kind == "comment"), len(generated))
+    ends_at = len(generated[:ends_at].rstrip(b" \t")) if ends_at < len(generated) else ends_at
+    return b"".join([*parts, generated[position:ends_at], closers[written:], generated[ends_at:]])
+
+
+def cut_doubled(typed: bytes, generated: bytes, closers: bytes, comment: bytes = b"") -> bytes:
+    """Cut before a bracket that doubles a closer: `print(ro|)` and `w))` make `w)`.
+
+    Certain only if the line itself opened such brackets, all are closed again, and the bracket
+    after the cursor is among those that did it; all else stays as it was written.
+    """
+    doubled = _match(scan(typed, generated, closers, comment), generated, closers)[1]
+    return generated if doubled is None else generated[:doubled]
+
+
+def _match(
+    read: Scan, generated: bytes, closers: bytes
+) -> tuple[list[tuple[Mark, int]], int | None]:
+    """Which marks of the text are which closers, by index; and where a doubled closer starts."""
+    wanted = units(closers)
+    content_end = len(generated.rstrip(b" \t"))
+    pairs: list[tuple[Mark, int]] = []
+    next_index = 0
+    for mark in read.marks:
+        if mark.kind == "comment":
+            break
+        if mark.kind == "open" or mark.is_own:
+            continue
+        is_next = next_index < len(wanted) and wanted[next_index] == mark.text
+        if is_next and (mark.kind == "close" or _ends_like(mark, pairs, generated)):
+            pairs.append((mark, next_index))
+            next_index += 1
+            continue
+        # A bracket that fits nothing open, or a `;` at the end, comes after closers left out.
+        jumps = mark.kind == "close" and mark.jumped and not mark.in_string
+        jumps = jumps or (mark.text == b";" and mark.end == content_end)
+        if jumps and mark.text in wanted[next_index:]:
+            index = wanted.index(mark.text, next_index)
+            pairs.append((mark, index))
+            next_index = index + 1
+            continue
+        surplus = mark.kind == "close" and mark.opener is None and not mark.in_string
+        written = {pair.text for pair, _ in pairs}
+        if surplus and mark.text in written and mark.text in read.open_brackets:
+            return pairs, mark.start
+    return pairs, None
+
+
+def _ends_like(mark: Mark, pairs: list[tuple[Mark, int]], generated: bytes) -> bool:
+    """Whether a `,` or `;` is the one after the cursor: beside a closer, or at the text's end.
+
+    Others separate items that the model added. A `:` or a quote has no such double life.
+    """
+    if mark.text not in (b",", b";"):
+        return True
+    beside = bool(pairs) and not generated[pairs[-1][0].end : mark.start].strip(b" \t")
+    return beside or _CLOSERS.fullmatch(generated, mark.end) is not None

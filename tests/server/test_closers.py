@@ -1,0 +1,129 @@
+"""Closers after the cursor: none lost, none doubled."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from server.brackets import units
+from server.closers import closers, cut_doubled, join_closers
+
+lines = st.text("ab ()[]{}\"'`,;:\\#", max_size=20).map(str.encode)
+closing = st.text(")]}\"'`;,: ", max_size=6).map(str.encode)
+
+
+def is_subsequence(wanted, found):
+    rest = iter(found)
+    return all(byte in rest for byte in wanted)
+
+
+class TestClosers:
+    @pytest.mark.parametrize(
+        "rest", [b"", b"  ", b")", b'")]', b" ) ;", b'"""', b"''')", b'":', b"},"]
+    )
+    def test_only_closers(self, rest):
+        """Closing marks and blanks are taken whole."""
+        assert closers(rest) == rest
+
+    @pytest.mark.parametrize(
+        "rest", [b"x", b") + 1", b"=", b"(", b'"")', b"'',", b"``", b"// )", b")."]
+    )
+    def test_code(self, rest):
+        """Anything else is code, and so is an empty string."""
+        assert closers(rest) is None
+
+
+CASES = [
+    # typed, generated, closers, joined
+    ("print(ro", "w)", ")", "w)"),
+    ("print(ro", "w", ")", "w)"),
+    ("print(ro", "w))", ")", "w)"),
+    ("print(ro", "w));", ");", "w);"),
+    ("print(ro", "w;", ");", "w);"),
+    ("print(foo(ro", "w))", ")", "w))"),
+    ("foo(bar(x", "))", "])", "))])"),
+    ("for x in range(10", "0):", "):", "0):"),
+    ("for x in range(10", "0):", ")", "0):"),
+    ("foo(", "foo(a, b)", ")", "foo(a, b))"),
+    ("foo(a", ", b)", "),", ", b),"),
+    ("foo(a", "b), c", "),", "b), c"),
+    ("x = [foo(a", "b]", ")]", "b)]"),
+    ('x = {"a": [1, 2', ", 3]}", "]}", ", 3]}"),
+    ('x = {"a": [1, 2', ", 3]", "]}", ", 3]}"),
+    ('f("a', 'bc")', '")', 'bc")'),
+    ('f("a', 'bc"', '")', 'bc")'),
+    ('f("a', "bc", '")', 'bc")'),
+    ('print("hello (wor', 'ld)")', ')")', 'ld)")'),
+    ('print("hel', 'lo")', ")", 'lo")'),
+    ('print("it', "'s\")", '")', "'s\")"),
+    ("x = 'don", "\\'t do')", "')", "\\'t do')"),
+    ("f\"{d['ke", "y']}\"", "']}\"", "y']}\""),
+    ("f\"{d['ke", "y']} {d['b']}\"", "']}\"", "y']} {d['b']}\""),
+    ("f\"{d['ke", "y", "']}\"", "y']}\""),
+    ("run(\"select 'a", "bc'\")", "'\")", "bc'\")"),
+    ("    where name = 'a", "bc'\")", "'\")", "bc'\")"),
+    ("x = `${foo(a", ", b)}`", ")}`", ", b)}`"),
+    ("  ${foo(a", ", b", ")}`", ", b)}`"),
+    ('"""Return x', '."""', '"""', '."""'),
+    ("  hello wor", 'ld "quoted" text"""', '"""', 'ld "quoted" text"""'),
+    ("# don't foo(a", ", 'b')", ")", ", 'b')"),
+    ("fn f(x: &'a str, y", "z)", ")", "z)"),
+    ("    except FileNotFo", "undError:", ":", "undError:"),
+    ('let n = "42".parse().unwr', "ap();", ";", "ap();"),
+    ("a", "(); b()", ";", "(); b();"),
+    ('x = {"a": ', 'y, "b": 3', ",", 'y, "b": 3,'),
+    ('  "key', '2": 3', '":', '2": 3'),
+    ("const squares = [1, 2, 3].map((x) =", "> x * x);", ");", "> x * x);"),
+    ("foo(a", "b", " )", "b )"),
+    ("foo(a", "b", ") ;  ", "b) ;"),
+    ("foo(a", "b)", ") ;", "b) ;"),
+    ("    foo, ba", "r))", ")", "r))"),
+    ("def bar(self", "):", ")", "):"),
+]
+
+
+class TestJoinClosers:
+    @pytest.mark.parametrize(("typed", "generated", "closers", "joined"), CASES)
+    def test_cases(self, typed, generated, closers, joined):
+        """Each text and the closers after its cursor become one."""
+        result = join_closers(typed.encode(), generated.encode(), closers.encode())
+
+        assert result.decode() == joined
+
+    def test_comment(self):
+        """Closers are put before a comment, where they still close something."""
+        assert join_closers(b"print(ro", b"w  # it's (x", b");", b"#") == b"w);  # it's (x"
+
+    @given(lines, lines, closing)
+    def test_none_lost(self, typed, generated, closers):
+        """Every closer after the cursor is in the joined text, in its order."""
+        joined = join_closers(typed, generated, closers, b"#")
+
+        assert is_subsequence(b"".join(units(closers)), joined)
+
+    @given(lines, lines, closing)
+    def test_nothing_else_added(self, typed, generated, closers):
+        """What is added to the text is closers, and no more of them than follow the cursor."""
+        kept = cut_doubled(typed, generated, closers.rstrip(), b"#")
+        joined = join_closers(typed, generated, closers, b"#")
+
+        assert is_subsequence(kept, joined)
+        assert len(kept) <= len(joined) <= len(kept) + len(closers)
+
+    @given(lines, st.text("ab )]};:", max_size=12).map(str.encode), closing)
+    def test_idempotent(self, typed, generated, rest):
+        """Joining again changes nothing, if nothing is opened and no items are separated."""
+        assume(all(rest.count(byte) <= 1 for byte in b"\"'`") and b"," not in rest)
+        joined = join_closers(typed, generated, rest)
+
+        assert join_closers(typed, joined, rest) == joined
+
+    @given(lines, lines)
+    def test_no_closers(self, typed, generated):
+        """At a line's end the text stays as it is."""
+        assert join_closers(typed, generated, b"  ") == generated
+
+
+def test_uncertain_is_kept():
+    """A bracket that may belong to an earlier line is not called doubled."""
+    assert cut_doubled(b"    foo, ba", b"r))", b")") == b"r))"
+    assert cut_doubled(b"print(ro", b"w))", b"") == b"w))"

@@ -1,0 +1,235 @@
+"""From raw model text to what is shown: each rule alone, and all of them on whole documents."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.brackets import units
+from server.rules import (
+    Finished,
+    Place,
+    drop_chatter,
+    finish,
+    first_line,
+    place_at,
+    repeats_next_line,
+    should_stop,
+    trim_end,
+)
+from server.snapshot import Snapshot
+
+pieces = st.text("ab_ß ()[]{}\"'`,;:.+=\\#<|>`", max_size=16)
+generated_text = st.text("ab_ß ()[]{}\"',;:.+=\n", max_size=16).map(str.encode)
+quiet_text = st.text("ab_ß ()[]{},;:.+=", max_size=16).map(str.encode)
+
+
+def place(line, following=b"", language="python"):
+    """A place from a line with its cursor at `|`."""
+    typed, rest = line.encode().split(b"|")
+    return Place(typed, rest, following, language)
+
+
+def apply(line, generated, **facts):
+    """The line after the suggestion, with `finish` in between."""
+    where = place(line, **facts)
+    result = finish(where, generated.encode(), finished=True)
+    return (where.typed + result.text + where.rest[result.range_end :]).decode()
+
+
+class TestFinish:
+    @pytest.mark.parametrize(
+        ("line", "generated", "result"),
+        [
+            ("print(ro|)", "w)\n", "print(row)"),
+            ("print(ro|)  ", "w))", "print(row)  "),
+            ("    |    ", "return x  \nnext", "    return x    "),
+            (
+                "button.addEventListe|('click', () => {",
+                "ner('click'",
+                "button.addEventListener('click', () => {",
+            ),
+            ("  background-col|: red;", "or: blue;", "  background-color: red;"),
+            ("# Das Eigelb vom Eiwei| trennen", "ß trennen", "# Das Eigelb vom Eiweiß trennen"),
+            ("x = | if y else z", "a if q", "x = a if y else z"),
+            ("x = |if y else z", "a if q", "x = a if y else z"),
+            ("x = |+ 1", "foo(a + b)", "x = foo(a + b)+ 1"),
+            ("f(|, b)", "a, c", "f(a, b)"),
+            ("calc_to|tal(x)", "_subtotal(y)", "calc_to_subtotal(x)"),
+            ("calc_to|tal(x)", "tals", "calc_total(x)"),
+            ("return |foo", "bar", "return foo"),
+            ("x = |", "1", "x = 1"),
+            ("x = |", "\n", "x = "),
+            ("x = |", "", "x = "),
+        ],
+    )
+    def test_lines(self, line, generated, result):
+        """The line is as a person would have finished it."""
+        assert apply(line, generated) == result
+
+    def test_rules_are_named(self):
+        """The result says which rules changed the text."""
+        assert finish(place("print(ro|)"), b"w))\n", finished=True) == Finished(
+            b"w)", 1, ("one line", "no doubled closers"), None
+        )
+
+    @pytest.mark.parametrize(
+        ("line", "generated", "reason"),
+        [
+            ("x|", b"", "the model wrote nothing"),
+            ("x|", b"\ny", "the model ended the line"),
+            ("x|", b"  ", "nothing but blanks"),
+            ("print(row|)", b")", "nothing new"),
+            ("calc_to|tal", b"tal", "the word is complete"),
+            ("calc_to|tal", b"tals", "the word does not end in what follows the cursor"),
+            ("x = |y + 1", b"y + 1", "nothing is left (stopped before what follows)"),
+            ("return |foo", b"bar", "nothing is left (no glued words)"),
+            ("x|", b" = 1", "repeats what follows"),
+        ],
+    )
+    def test_reasons(self, line, generated, reason):
+        """Where nothing is shown, the result says why, and its range is empty."""
+        result = finish(place(line, b"\n  \nx = 1\n"), generated, finished=True)
+
+        assert (result.text, result.range_end, result.empty_reason) == (b"", 0, reason)
+
+    def test_unfinished(self):
+        """Blanks at the end of a text that was cut off are the model's way to go on."""
+        assert finish(place("x = a|"), b" + ", finished=False).text == b" + "
+        assert finish(place("x = a|"), b" + ", finished=True).text == b" +"
+
+    @given(pieces, pieces, generated_text, st.booleans())
+    def test_only_the_range_changes(self, typed, rest, generated, finished):
+        """The range lies on the line, every closer in it is kept, and the text is one line."""
+        where = Place(typed.encode(), rest.encode())
+        result = finish(where, generated, finished)
+
+        replaced = where.rest[: result.range_end]
+        found = iter(result.text)
+        assert 0 <= result.range_end <= len(where.rest)
+        assert all(byte in found for byte in b"".join(units(replaced)))
+        assert not result.text or replaced.strip(b")]}\"'`;,: \t") == b""
+        assert b"\n" not in result.text
+
+    @given(pieces, pieces, generated_text, st.booleans())
+    def test_empty_changes_nothing(self, typed, rest, generated, finished):
+        """Nothing shown means an empty range and a reason; something shown means a change."""
+        where = Place(typed.encode(), rest.encode())
+        result = finish(where, generated, finished)
+
+        assert (result.empty_reason is None) == bool(result.text)
+        assert (result.range_end == 0) or result.text
+        assert not result.text or result.text != where.rest[: result.range_end]
+
+
+class TestShouldStop:
+    @pytest.mark.parametrize(
+        ("line", "generated", "stops"),
+        [
+            ("x = |", b"1", False),
+            ("x = |", b"1\n", True),
+            ("calc_to|tal", b"_sub", False),
+            ("calc_to|tal", b"_subtotal(", True),
+            ("f(|, b)", b"a, ", False),
+            ("f(|, b)", b"a, b)", True),
+            ("print(ro|)", b"w)", False),
+            ("print(ro|)", b"w))", True),
+            ("print(ro|)", b"w)\r", True),
+        ],
+    )
+    def test_cases(self, line, generated, stops):
+        """Generation stops when more text could not change the line."""
+        assert should_stop(place(line), generated) is stops
+
+    @given(pieces, pieces, quiet_text, quiet_text)
+    def test_agrees_with_finish(self, typed, rest, generated, more):
+        """After a stop, text without quotes changes nothing of what is shown."""
+        where = Place(typed.encode(), rest.encode())
+        if not should_stop(where, generated):
+            more = b""
+
+        one = finish(where, generated, finished=True)
+        two = finish(where, generated + more, finished=True)
+
+        assert (one.text, one.range_end) == (two.text, two.range_end)
+
+
+class TestDropChatter:
+    @pytest.mark.parametrize(
+        ("generated", "kept"),
+        [
+            ("x = 1\n```\nThis code", "x = 1\n"),
+            ("x<|im_end|>\n<|im_start|>", "x"),
+            ("x<|im_", "x"),
+            ("x<|", "x"),
+            ("x\nassistant\ny", "x\n"),
+            ("x[/INST] y", "x"),
+            ("x<fim_middle>y", "x"),
+            ("f <| g", "f <| g"),
+            ("assistant = user", "assistant = user"),
+            ("  assistant\n", "  assistant\n"),
+            ("x = '```'", "x = '```'"),
+        ],
+    )
+    def test_cases(self, generated, kept):
+        """Fences, marks and role names end the text; code that looks like them does not."""
+        assert drop_chatter(generated.encode()).decode() == kept
+
+    def test_typed(self):
+        """What the person began is theirs; a fence on a line of its own is not."""
+        assert drop_chatter(b"```rust", b"/// ") == b"```rust"
+        assert drop_chatter(b"```python", b"    ") == b""
+        assert drop_chatter(b"istant", b"ass") == b"istant"
+
+    def test_allowed(self):
+        """Markdown has fences, and a document about marks has marks."""
+        assert drop_chatter(b"```py\nx\n```", fences=True) == b"```py\nx\n```"
+        assert drop_chatter(b"x<|im_end|>", marks=True) == b"x<|im_end|>"
+
+    @given(st.text("a\n`<|>_", max_size=20).map(str.encode), st.booleans(), st.booleans())
+    def test_idempotent(self, generated, fences, marks):
+        """A text without chatter stays as it is."""
+        once = drop_chatter(generated, fences=fences, marks=marks)
+
+        assert drop_chatter(once, fences=fences, marks=marks) == once
+
+
+class TestSmallRules:
+    def test_repeats_next_line(self):
+        """Blank lines and blanks at line ends do not hide a repeat; indentation counts."""
+        assert repeats_next_line(b"  x = 1", b"\n  \n  x = 1  \n")
+        assert not repeats_next_line(b"    }", b"}\n")
+        assert not repeats_next_line(b"x", b"")
+
+    def test_first_line(self):
+        """A line ends at any line end."""
+        assert [first_line(text) for text in (b"a\nb", b"a\r\nb", b"a\rb", b"a\x0cb")] == [
+            b"a",
+            b"a",
+            b"a",
+            b"a\x0cb",
+        ]
+
+    def test_trim_end(self):
+        """Only blanks go."""
+        assert trim_end(b" a \t") == b" a"
+
+
+class TestPlaceAt:
+    def test_crlf(self):
+        """The line's parts are exact, and what follows has the model's line ends."""
+        text = b"a\r\nprint(ro)\r\n\r\nb\r\n"
+
+        where = place_at(Snapshot("a.py", 0, text, 11, "python"))
+
+        assert where == Place(b"print(ro", b")", b"\nb\n", "python")
+        assert where.closers == b")"
+
+    def test_inside_crlf(self):
+        """A cursor between the two characters of a line end is at the line's end."""
+        where = place_at(Snapshot("a", 0, b"ab\r\nc", 3, "plaintext"))
+
+        assert (where.typed, where.rest, where.following) == (b"ab", b"", b"c")
+
+    def test_chat_marks(self):
+        """A document that spells a mark is known to."""
+        assert place_at(Snapshot("a", 0, b"x = '<|end|>'\n", 0, "python")).chat_marks
