@@ -34,6 +34,8 @@ BYTE_LEVEL = (
 )
 # fmt: on
 """The ones whose tokens are merged from bytes."""
+PLAIN = ("baichuan", "bert-bge", "gemma-4", "llama-spm", "nomic-bert-moe", "phi-3")
+"""All others: SentencePiece, unigram, WordPiece, and Gemma's merges of characters."""
 
 
 @cache

@@ -58,7 +58,9 @@ STRUCTURE_NAMES = frozenset(
     <reponame> <|file_sep|>
     """.split()  # noqa: SIM905
 )
-"""Names that mean structure whatever kind a file gives them, as in llama.cpp."""
+"""Names that mean structure whatever kind a file gives them, as llama.cpp has it: some files call
+all of them normal. One is a mistake without harm: Qwen's `</s>` is an ordinary token, but one that
+its pretokenizer always splits, so that no text contains it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +121,7 @@ def build_tables(metadata: Metadata) -> Tables:
     if len(ids) + tokens.count(b"") < len(tokens):
         raise ModelError(f"{metadata.path}: damaged vocabulary: it has the same token twice")
     kinds = _kinds(metadata, len(tokens))
+    # Gemma 4 has an end of its own, and `</s>` is text there.
     named = STRUCTURE_NAMES - {b"</s>"} if b"<|tool_response>" in ids else STRUCTURE_NAMES
     kinds[[ids[name] for name in named if name in ids]] = TokenKind.CONTROL
     merges = np.empty((0, 3), dtype=np.int32)
