@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gguf import GGUFEndian, GGUFWriter
+from gguf import GGML_QUANT_SIZES, GGUFEndian, GGUFWriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.engine import gguf
+from server.engine import gguf_reader
 from server.engine.gguf import check_whole, parse, read_metadata
+from server.engine.gguf_reader import Tensor
 from server.errors import ModelError
 
 PATH = Path("some.gguf")
@@ -120,6 +121,18 @@ class TestReading:
         assert packed.tolist() == texts
         assert packed.blob == b"".join(texts)
 
+    @given(st.lists(st.binary(max_size=3) | st.sampled_from([b"\0" * 9, b"x" * 300, b"\1\0\0"])))
+    def test_short_windows(self, texts):
+        """Where the windows of the quick way end makes no difference."""
+        array = struct.pack("<IQ", 8, len(texts)) + b"".join(map(string, texts))
+        data = header(key(b"k", 9, array)) + b"\0" * 40
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gguf_reader, "WINDOW_BYTES", 24)
+            patch.setattr(gguf_reader, "FEW", 1)
+            patch.setattr(gguf_reader, "ONE_BY_ONE", 1)
+            assert parse(data, PATH).strings("k") == texts
+
     @pytest.mark.parametrize("ask", ["text", "integer", "flag", "strings", "numbers"])
     def test_wrong_kinds_are_named(self, whole, ask):
         """Asking for a missing key, or one of another kind, names the file and the key."""
@@ -155,6 +168,17 @@ class TestWholeness:
         path.write_bytes(whole.read_bytes()[: end - 1])
         with pytest.raises(ModelError, match=f"truncated: has {end - 1} of {end} bytes; pull it"):
             check_whole(path)
+
+    @pytest.mark.parametrize("type_id", sorted(GGML_QUANT_SIZES))
+    def test_sizes_of_tensor_types(self, type_id):
+        """Blocks have the sizes that the `gguf` package knows; rows are whole blocks."""
+        elements, size = GGML_QUANT_SIZES[type_id]
+
+        assert Tensor("t", (elements * 2, 3), int(type_id), 0).size_bytes == size * 6
+
+    def test_unknown_tensor_types_have_no_size(self):
+        """A type that is newer than this program is no reason to refuse a file."""
+        assert Tensor("t", (256,), 4000, 0).size_bytes is None
 
     def test_file_of_metadata_alone_passes(self, tmp_path):
         """Vocabulary-only files have no tensors to miss."""
@@ -239,7 +263,7 @@ class TestDamage:
 
     def test_long_junk_is_given_up_early(self, monkeypatch):
         """No more strings are walked than any vocabulary has."""
-        monkeypatch.setattr(gguf, "MAX_ITEMS", 10)
+        monkeypatch.setattr(gguf_reader, "MAX_ITEMS", 10)
         array = struct.pack("<IQ", 8, 11) + string(b"") * 11
         with pytest.raises(ModelError, match="11 strings are more than"):
             parse(header(key(b"k", 9, array)), PATH)
