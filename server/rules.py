@@ -38,7 +38,7 @@ FOLLOWING_BYTES = 4096
 """So much of the text after the line is kept to look for repeats."""
 
 _CHAT_MARK = re.compile(
-    r"<\|\w+\|>|<\|\w*\Z|<｜[^｜\n]*(?:｜>|\Z)|\[/?INST\]|<(?:start|end)_of_turn>|<fim_\w+>".encode()
+    r"<\|\w+\|>|(?:<\|\w*\|?)+\Z|<｜[^｜\n]*(?:｜>|\Z)|\[/?INST\]|<(?:start|end)_of_turn>|<fim_\w+>".encode()
 )
 _ROLE = re.compile(
     rb"(?:assistant|user|system|Assistant:|User:|### (?:Response|Instruction):?)[ \t]*"

@@ -1,7 +1,7 @@
 """Closers after the cursor: none lost, none doubled."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from server.brackets import units
@@ -109,10 +109,13 @@ class TestJoinClosers:
         assert is_subsequence(kept, joined)
         assert len(kept) <= len(joined) <= len(kept) + len(closers)
 
-    @given(lines, st.text("ab )]};:", max_size=12).map(str.encode), closing)
+    @given(
+        lines,
+        st.text("ab ):", max_size=12).map(str.encode),
+        st.from_regex(rb"['\"]?[): ]{0,4};?", fullmatch=True),
+    )
     def test_idempotent(self, typed, generated, rest):
-        """Joining again changes nothing, if nothing is opened and no items are separated."""
-        assume(all(rest.count(byte) <= 1 for byte in b"\"'`") and b"," not in rest)
+        """Joining again changes nothing, if the text opens nothing and mixes no brackets."""
         joined = join_closers(typed, generated, rest)
 
         assert join_closers(typed, joined, rest) == joined
