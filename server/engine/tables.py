@@ -105,7 +105,7 @@ def load_tables(path: Path, cache_folder: Path | None = None) -> Tables:
 def build_tables(metadata: Metadata) -> Tables:
     """The tables of a file whose header was read. Raises ModelError as `load_tables`."""
     model = metadata.text("tokenizer.ggml.model", "none")
-    pretokenizer = metadata.text("tokenizer.ggml.pre", "default")
+    pretokenizer = metadata.text("tokenizer.ggml.pre", "gemma4" if model == "gemma4" else "default")
     byte_level = model == "gpt2" and pretokenizer not in PLAIN_PRETOKENIZERS
     if model in {"none", "no_vocab"}:
         raise ModelError(f"{metadata.path}: has no vocabulary; choose a model that completes text")
@@ -196,7 +196,7 @@ def _kinds(metadata: Metadata, size: int) -> NDArray[np.uint8]:
 
 def _add_bos(metadata: Metadata, model: str, pretokenizer: str) -> bool:
     """As llama.cpp decides it: the file's word, else what goes with the kind of vocabulary."""
-    if "gemma4" in (model, pretokenizer):
+    if pretokenizer == "gemma4":
         return True
     usual = model in {"llama", "bert"} or (model == "gpt2" and pretokenizer in BOS_PRETOKENIZERS)
     return metadata.flag("tokenizer.ggml.add_bos_token", usual)

@@ -169,14 +169,13 @@ class TestOtherKinds:
 
     def test_plainly_written_merges(self, tmp_path):
         """Gemma's vocabulary has merges, with blanks as `▁`."""
-        path = write(
-            tmp_path / "g.gguf", ["a", "▁", "▁a"], [N] * 3, ["▁ a"], model="gemma4", pre="gemma4"
-        )
+        path = write(tmp_path / "g.gguf", ["a", "▁", "▁a"], [N] * 3, ["▁ a"], model="gemma4")
 
         tables = build_tables(read_metadata(path))
 
         assert tables.merges.tolist() == [[1, 0, 2]]
         assert tables.vocabulary[2] == b" a"
+        assert tables.pretokenizer == "gemma4"
         assert tables.add_bos
 
     def test_unknown_kind_of_vocabulary(self, tmp_path):
