@@ -10,7 +10,7 @@ With the natural-log probabilities of the next token after each inner path::
     log P(leaf) = sum of log P(token) along the path + log P(leaf token)
 
 In use: `unscored` names the paths to evaluate, `score` takes the model's logits after them, and
-`read` or `draw` looks at the result.
+`read`, `draw` or `best.most_probable` looks at the result.
 
 The distribution is over admissible covers only, renormalised once, as a whole (ByteSampler, arXiv
 2506.14123, section 3): mass that a model gives to impossible splits is dropped where it falls.
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from healing.covers import CoveringTree
-from healing.sampling import Sampling, choose, log_normaliser
+from healing.sampling import log_normaliser
 
 Path = tuple[int, ...]
 Rows = Mapping[Path, NDArray[np.floating]]
@@ -117,6 +117,23 @@ class Scored:
         token = int(self.tokens[index])
         return token < 0 or self.tree.admits(self.tree.boundaries[int(self.owners[index])], token)
 
+    def bytes_at(self, indices: NDArray[np.int64], offset: int) -> NDArray[np.int64]:
+        """The byte that each leaf shows at an offset after the cursor; 256 if it shows less.
+
+        Args:
+            indices: Leaves, shape (k,).
+            offset: In bytes.
+        """
+        vocabulary = self.tree.tokenization.vocabulary
+        starts = np.array([boundary.start for boundary in self.tree.boundaries])
+        at = len(self.tree.typed) - starts[self.owners[indices]] + offset
+        tokens = self.tokens[indices]
+        found = np.full(len(indices), 256)
+        shown = (tokens >= 0) & (at < np.diff(vocabulary.offsets)[tokens])
+        places = vocabulary.offsets[tokens[shown]] + at[shown]
+        found[shown] = np.frombuffer(vocabulary.blob, dtype=np.uint8)[places]
+        return found
+
     def by_probability(self) -> Iterator[int]:
         """Indices, most probable leaf first; the long tail is sorted only when it is reached."""
         count = len(self.logprobs)
@@ -205,43 +222,18 @@ def score(tree: CoveringTree, rows: Rows, stops: Iterable[int], temperature: flo
     )
 
 
-def read(scored: Scored, unchecked: float = UNCHECKED, *, best_only: bool = False) -> Reading:
-    """The distribution over leaves, checked as far down as asked for.
-
-    Args:
-        scored: The leaves.
-        unchecked: The share of the probability that may stay unchecked.
-        best_only: Stop as soon as the most probable visible text is certain.
-    """
+def read(scored: Scored, unchecked: float = UNCHECKED) -> Reading:
+    """The distribution over leaves, until at most this share of the probability is unchecked."""
     leaves: list[Leaf] = []
-    sums: dict[bytes, float] = {}
     refused, rest = 0.0, 1.0
     for index in scored.by_probability():
         share = float(np.exp(scored.logprobs[index] - scored.logprob))
         rest = max(0.0, rest - share)
         if scored.admits(index):
-            leaf = scored.leaf(index)
-            leaves.append(leaf)
-            sums[leaf.visible] = sums.get(leaf.visible, 0.0) + share
+            leaves.append(scored.leaf(index))
         else:
             refused += share
         if unchecked and rest <= unchecked * (1 - refused) and leaves:
             break
-        if best_only and sums:
-            first, second = (*sorted(sums.values(), reverse=True), 0.0)[:2]
-            if first >= second + rest:
-                break
     total = max(1 - refused, 1e-300)
     return Reading(tuple(leaves), rest / total, scored.logprob + float(np.log(total)))
-
-
-def draw(scored: Scored, sampling: Sampling, random: np.random.Generator) -> Leaf:
-    """One leaf, drawn exactly from the admissible ones among those that truncation leaves.
-
-    Leaves are drawn without replacement until one is admissible. If truncation left none, the most
-    probable admissible leaf is taken.
-    """
-    for index in choose(scored.logprobs, sampling, random).tolist():
-        if scored.admits(index):
-            return scored.leaf(index)
-    return read(scored, best_only=True).leaves[0]

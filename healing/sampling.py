@@ -52,6 +52,8 @@ def truncate(logprobs: NDArray[np.float64], sampling: Sampling) -> NDArray[np.fl
 
     The most probable entry always stays.
     """
+    if not sampling.top_k and sampling.top_p == 1 and not sampling.min_p:
+        return logprobs
     order = np.argsort(-logprobs, kind="stable")
     probabilities = np.exp(logprobs[order] - np.logaddexp.reduce(logprobs))
     keep = np.ones(len(order), dtype=bool)

@@ -61,7 +61,7 @@ class Tokenization:
         """
         found = 0
         if self._splits_after_words:
-            for match in re.finditer(rb"[0-9A-Za-z](?=[ \t\n])", text[: limit + 1]):
+            for match in re.finditer(rb"[0-9A-Za-z](?=[ \t\n])", text[: max(0, limit) + 1]):
                 found = match.end()
         return found
 

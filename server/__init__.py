@@ -1,3 +1,3 @@
-"""midtoken: completions where the cursor is. This package wires files, models and editors together."""
+"""midtoken: completions where the cursor is. Here files, models and the command line meet."""
 
 __version__ = "0.1.0"

@@ -1,0 +1,154 @@
+"""Choosing from a scored covering tree: the most probable text, or an exact draw.
+
+Greedy choice goes by what a person sees, not by tokens. `ß`, `ße`, `ßen` and `ßer` are four leaves
+but one opinion about the next character: the character with the highest summed probability is
+chosen first, and then the most probable text that starts with it.
+
+Checking leaves is what costs time, so only those are checked that could change the choice. What is
+unchecked may or may not count, so every alternative has an upper bound (unless all of it turns out
+inadmissible) and a lower one (what was checked). The leading alternative is checked until its
+lower bound reaches all other upper bounds.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from healing.exact import Leaf, Reading, Scored
+from healing.sampling import Sampling, choose
+from healing.unfinished import unfinished_tail
+
+END = 256
+"""The class of leaves that show nothing more, beside the 256 byte values."""
+
+CHECKS = 300
+"""How many leaves are checked for one choice at most; then the best lower bound decides."""
+
+TEXTS = 256
+"""How many leaves compete for the most probable text, once its first character is chosen."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The most probable first visible text."""
+
+    leaf: Leaf
+    """Its most probable spelling."""
+    probability: float
+    """Of the text, over what was not found inadmissible: a lower bound."""
+    reading: Reading
+    """All leaves that were checked on the way."""
+
+
+@dataclass
+class _Checks:
+    """What is known of leaves so far, by index."""
+
+    scored: Scored
+    shares: NDArray[np.float64]
+    known: dict[int, bool] = field(default_factory=dict)
+
+    def admits(self, index: int) -> bool:
+        if index not in self.known:
+            self.known[index] = self.scored.admits(index)
+        return self.known[index]
+
+
+def most_probable(scored: Scored) -> Choice:
+    """The most probable first character, then the most probable text that starts with it.
+
+    Spellings of one text are summed. The end of the text at the cursor is a character here, too.
+    """
+    checks = _Checks(scored, np.exp(scored.logprobs - scored.logprob))
+    alive = np.arange(len(scored.tokens))
+    character = b""
+    while True:
+        classes = scored.bytes_at(alive, len(character))
+        chosen = _settle(checks, alive, classes)
+        alive = alive[classes == chosen]
+        if chosen == END:
+            break
+        character += bytes([chosen])
+        if not unfinished_tail(character):
+            break
+    if len(alive) > TEXTS:
+        alive = alive[np.argpartition(-checks.shares[alive], TEXTS)[:TEXTS]]
+    texts = [scored.leaf(int(index)).visible for index in alive]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    classes = np.array([numbers[text] for text in texts])
+    chosen = _settle(checks, alive, classes)
+    same = alive[classes == chosen]
+    spellings = [int(i) for i in same[np.argsort(-checks.shares[same], kind="stable")]]
+    admitted = [index for index in spellings if checks.admits(index)]
+
+    refused = float(sum(checks.shares[index] for index, fine in checks.known.items() if not fine))
+    total = max(1 - refused, 1e-300)
+    found = sorted((-scored.logprobs[i], i) for i, fine in checks.known.items() if fine)
+    reading = Reading(
+        tuple(scored.leaf(index) for _, index in found),
+        max(0.0, 1 - float(sum(checks.shares[list(checks.known)])) / total),
+        scored.logprob + float(np.log(total)),
+    )
+    probability = float(sum(checks.shares[index] for index in admitted)) / total
+    # Where all spellings are inadmissible after all, the best one is what can be said.
+    return Choice(scored.leaf((admitted or spellings)[0]), probability, reading)
+
+
+def draw(scored: Scored, sampling: Sampling, random: np.random.Generator) -> Leaf:
+    """One leaf, drawn exactly from the admissible ones among those that truncation leaves.
+
+    Leaves are drawn without replacement until one is admissible. If truncation left none, the most
+    probable text is taken.
+    """
+    for index in choose(scored.logprobs, sampling, random).tolist():
+        if scored.admits(index):
+            return scored.leaf(index)
+    return most_probable(scored).leaf
+
+
+def _settle(checks: _Checks, alive: NDArray[np.int64], classes: NDArray[np.int64]) -> int:
+    """The class with the highest summed probability of admissible leaves."""
+    upper = np.bincount(classes, weights=checks.shares[alive]).astype(np.float64)
+    lower = np.zeros(len(upper))
+    for position in np.flatnonzero(np.isin(alive, list(checks.known))):
+        index = int(alive[position])
+        if checks.known[index]:
+            lower[classes[position]] += checks.shares[index]
+        else:
+            upper[classes[position]] -= checks.shares[index]
+    queues: dict[int, list[int]] = {}
+    for _ in range(CHECKS):
+        leader, second = _two_largest(upper)
+        if lower[leader] > 0 and (second is None or lower[leader] >= upper[second]):
+            return leader
+        # Whichever of the two has the more probable leaf left to check.
+        waiting = []
+        for contender in (leader, second):
+            if contender is None:
+                continue
+            if contender not in queues:
+                members = alive[classes == contender]
+                members = members[np.argsort(-checks.shares[members], kind="stable")]
+                queues[contender] = [i for i in members.tolist() if i not in checks.known][::-1]
+            if queues[contender]:
+                waiting.append((checks.shares[queues[contender][-1]], contender))
+        if not waiting:
+            return leader
+        _, contender = max(waiting)
+        index = queues[contender].pop()
+        if checks.admits(index):
+            lower[contender] += checks.shares[index]
+        else:
+            upper[contender] -= checks.shares[index]
+    return int(np.argmax(lower))
+
+
+def _two_largest(values: NDArray[np.float64]) -> tuple[int, int | None]:
+    """Indices of the largest value and of the next one (None if there is only one value)."""
+    first = int(np.argmax(values))
+    if len(values) < 2:
+        return first, None
+    others = values.copy()
+    others[first] = -np.inf
+    return first, int(np.argmax(others))

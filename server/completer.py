@@ -1,0 +1,248 @@
+"""One request, once through: snapshot, prompt, healing, decoding, rules, suggestion.
+
+The completer owns a loaded model and what is remembered between requests. Command line, editors
+and tests all call `Completer.complete`.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+from healing.merges import Merges
+from healing.rows import RowCache
+from healing.sampling import GREEDY, Sampling
+from healing.tokenization import Tokenization
+from healing.trie import PrefixTrie
+from server.decoding import METHODS, Generation, generate
+from server.engine import TokenEngine
+from server.engine.llama import load
+from server.engine.llama_load import EngineOptions
+from server.engine.tables import load_tables
+from server.prompt import build_prompt
+from server.report import Completion, Item, TokenCounts
+from server.rules import Finished, finish, place_at, should_stop
+from server.snapshot import Snapshot, position_at
+
+CPU_BUDGET = 160
+"""Prompt tokens on a CPU: what two quiet cores read in two seconds (DESIGN, section 5)."""
+
+GPU_BUDGET = 2400
+"""Prompt tokens on a GPU: some 256 lines before the cursor and 64 after it."""
+
+REMEMBERED_HEADS = 4
+"""Prompts whose rows are kept: as many as the engine has slots."""
+
+
+@dataclass(frozen=True)
+class CompletionOptions:
+    """The options of a request. Raises ValueError for values that have no meaning."""
+
+    healing: str = "exact"
+    """One of `decoding.METHODS`."""
+    prompt: str = "fim"
+    """`fim` (text on both sides) or `left` (text before the cursor only)."""
+    max_tokens: int = 64
+    """The most tokens to write after the cursor."""
+    context_tokens: int | None = None
+    """The most tokens of text around the hole; None for what the device reads in two seconds."""
+    sampling: Sampling = GREEDY
+
+    def __post_init__(self) -> None:
+        if self.healing not in METHODS:
+            raise ValueError(f"healing is one of {', '.join(METHODS)}, not {self.healing!r}")
+        if self.prompt not in {"fim", "left"}:
+            raise ValueError(f"prompt is fim or left, not {self.prompt!r}")
+        if self.max_tokens < 1:
+            raise ValueError(f"max-tokens must be 1 or more, not {self.max_tokens}")
+        if self.context_tokens is not None and self.context_tokens < 0:
+            raise ValueError(f"context-tokens must be 0 or more, not {self.context_tokens}")
+
+
+class Completer:
+    """A loaded model, ready for requests; one at a time."""
+
+    def __init__(
+        self, engine: TokenEngine, tokenization: Tokenization, *, byte_level: bool
+    ) -> None:
+        """Take an engine over; `close` frees it.
+
+        Args:
+            engine: The model.
+            tokenization: Its tokenizer.
+            byte_level: Whether exact healing understands the vocabulary.
+        """
+        self.engine = engine
+        self.tokenization = tokenization
+        self._byte_level = byte_level
+        self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
+        self.loading_ms: dict[str, float] = {}
+
+    def complete(
+        self,
+        snapshot: Snapshot,
+        options: CompletionOptions = CompletionOptions(),
+        on_text: Callable[[str], None] | None = None,
+    ) -> Completion:
+        """The suggestion at a snapshot's cursor.
+
+        Args:
+            snapshot: The document.
+            options: How to complete it.
+            on_text: Is given what would be shown if the model stopped now, whenever that changes.
+
+        Raises:
+            EngineError: The model cannot be run on this prompt.
+            Cancelled: `cancel` was called.
+        """
+        started = perf_counter()
+        engine, info = self.engine, self.engine.info
+        place = place_at(snapshot)
+        method, note = self._method(options.healing)
+        notes = [sentence for sentence in (note, info.note) if sentence]
+        fim = engine.fim if options.prompt == "fim" else None
+        if fim is None and options.prompt == "fim":
+            notes.append(
+                "this model has no fill-in-the-middle tokens: text after the cursor is not used"
+            )
+        prompt = build_prompt(
+            snapshot,
+            place,
+            self.tokenization,
+            fim=fim,
+            start=(engine.bos,) if info.add_bos and engine.bos is not None else (),
+            root=engine.bos if engine.bos is not None else min(engine.stops, default=None),
+            budget=self._budget(options),
+            anchored=method != "off",
+        )
+        before = engine.evaluated_tokens
+        prompted = perf_counter()
+        first_text = [0.0]
+
+        def show(text: bytes) -> None:
+            first_text[0] = first_text[0] or perf_counter()
+            if on_text:
+                on_text(finish(place, text, False).text.decode(errors="replace"))
+
+        generation = generate(
+            engine,
+            self.tokenization,
+            prompt,
+            method,
+            rows=self._rows_of(prompt.head),
+            max_tokens=options.max_tokens,
+            should_stop=lambda text: should_stop(place, text),
+            sampling=options.sampling,
+            note=note,
+            on_text=show,
+        )
+        ended = perf_counter()
+        finished = finish(place, generation.text, generation.ended != "token limit")
+        completion = self._completion(snapshot, finished, generation)
+        return replace(
+            completion,
+            tokens=replace(completion.tokens, evaluated=engine.evaluated_tokens - before),
+            timing_ms={
+                **self.loading_ms,
+                "prompt": 1e3 * (prompted - started),
+                "first_text": 1e3 * ((first_text[0] or ended) - prompted),
+                "decoding": 1e3 * (ended - (first_text[0] or ended)),
+                "total": 1e3 * (perf_counter() - started),
+            },
+            prompt=prompt.kind,
+            notes=tuple(notes),
+        )
+
+    def cancel(self) -> None:
+        """Stop the running request, from any thread."""
+        self.engine.cancel()
+
+    def close(self) -> None:
+        """Free the model."""
+        self.engine.close()
+
+    def _method(self, asked: str) -> tuple[str, str | None]:
+        """The method that this model allows, and a sentence if it is not the one asked for."""
+        if asked in {"exact", "align"} and not self._byte_level:
+            kind = self.engine.info.vocabulary_type
+            return "loose", (
+                f"exact healing does not know {kind} vocabularies yet: aligned by bytes instead"
+            )
+        if asked == "exact" and not self.engine.info.trees:
+            return "align", (
+                "this model's memory cannot be cut, so no trees: healing is by alignment"
+            )
+        return asked, None
+
+    def _budget(self, options: CompletionOptions) -> int:
+        """Tokens of text around the hole."""
+        info = self.engine.info
+        asked = options.context_tokens
+        if asked is None:
+            asked = GPU_BUDGET if info.offloaded_layers else CPU_BUDGET
+        # What is typed (128 tokens), marks, and the answer need room as well.
+        return max(0, min(asked, info.context_tokens - options.max_tokens - 160))
+
+    def _rows_of(self, head: tuple[int, ...]) -> RowCache:
+        rows = self._rows.setdefault(head, RowCache())
+        self._rows.move_to_end(head)
+        while len(self._rows) > REMEMBERED_HEADS:
+            self._rows.popitem(last=False)
+        return rows
+
+    def _completion(
+        self, snapshot: Snapshot, finished: Finished, generation: Generation
+    ) -> Completion:
+        """The answer without what only the whole request knows."""
+        items: tuple[Item, ...] = ()
+        if finished.text:
+            cursor = snapshot.cursor
+            items = (
+                Item(
+                    finished.text.decode(),
+                    position_at(snapshot.text, cursor),
+                    position_at(snapshot.text, cursor + finished.range_end),
+                    sum(generation.logprobs) / len(generation.logprobs),
+                ),
+            )
+        tokens = TokenCounts(
+            prompt=generation.prompt,
+            reused=generation.reused,
+            generated=len(generation.logprobs) if generation.text else 0,
+        )
+        return Completion(
+            items=items,
+            empty_reason=finished.empty_reason,
+            ended=generation.ended,
+            rules=finished.rules,
+            healing=generation.healing,
+            tokens=tokens,
+            timing_ms={},
+            prompt="",
+            model=self.engine.info,
+        )
+
+
+def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Completer:  # noqa: B008
+    """Load a model file. Raises ModelError or EngineError with what to do about it."""
+    started = perf_counter()
+    engine = load(path, options)
+    loaded = perf_counter()
+    try:
+        tables = load_tables(path)
+        tokenization = Tokenization(
+            tables.vocabulary,
+            PrefixTrie.build(tables.vocabulary),
+            engine.encode,
+            Merges(tables.merges, len(tables.vocabulary)) if len(tables.merges) else None,
+        )
+    except BaseException:
+        engine.close()
+        raise
+    completer = Completer(engine, tokenization, byte_level=tables.byte_level)
+    completer.loading_ms = {
+        "load_model": 1e3 * (loaded - started),
+        "load_tables": 1e3 * (perf_counter() - loaded),
+    }
+    return completer

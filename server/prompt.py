@@ -1,0 +1,169 @@
+"""From a document to a prompt: the text around the cursor as token ids, with a hole to fill.
+
+The hole starts at the *anchor*, the beginning of the cursor's line, not at the cursor. What was
+typed between the two is fed after the middle token, as the beginning of the answer, and healing
+works on its end::
+
+    <prefix> lines before <suffix> text after <middle>    def fibo|
+    └──────────────── head (ids) ───────────────────┘     └ typed ┘ (bytes)
+
+So the head stays the same while a person types along a line, and the model's memory of it with it.
+A hole that is anchored must be healed: without healing the hole is at the cursor (`anchored=False`)
+and nothing is typed after the middle token.
+
+Special tokens are ids that are put here; no text is ever parsed for them.
+
+Not here: context from other files, and which model file has which marks (`engine`).
+"""
+
+from dataclasses import dataclass
+
+from healing.encoding import Encode
+from healing.tokenization import Tokenization
+from server.engine import FimTokens
+from server.rules import Place
+from server.snapshot import Snapshot, line_bounds, with_lf
+
+TYPED_TOKENS = 128
+"""The longest stretch between anchor and cursor; lines that are longer are anchored inside."""
+
+TOKEN_BYTES = 16
+"""No ordinary text has more bytes a token on average; bounds what is looked at for counting."""
+
+SUFFIX_SHARE = 4
+"""The text after the cursor gets one part in so many of the budget."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What the model is given before it answers."""
+
+    head: tuple[int, ...]
+    """Ids before the typed bytes; at least one."""
+    typed: bytes
+    """Bytes that the answer starts with: from the anchor to the cursor. Empty if not anchored."""
+    kind: str
+    """`fim` (text on both sides) or `left` (text before the cursor only)."""
+
+
+def build_prompt(
+    snapshot: Snapshot,
+    place: Place,
+    tokenization: Tokenization,
+    *,
+    fim: FimTokens | None,
+    start: tuple[int, ...],
+    root: int | None,
+    budget: int,
+    anchored: bool,
+) -> Prompt:
+    """The prompt for a snapshot.
+
+    Args:
+        snapshot: The document.
+        place: Its cursor's surroundings (`rules.place_at`).
+        tokenization: The model's tokenizer.
+        fim: The model's fill-in-the-middle ids, or None to complete from the left.
+        start: Ids that every prompt of the model begins with (the beginning-of-sequence token).
+        root: The id that a prompt begins with if it would be empty otherwise.
+        budget: The most tokens of text around the hole (what is typed comes on top).
+        anchored: Whether the hole starts at the anchor; False puts it at the cursor.
+    """
+    line_start, line_end = line_bounds(snapshot.text, snapshot.cursor)
+    encode = tokenization.encode
+    reach = (budget + TYPED_TOKENS) * TOKEN_BYTES
+    before = with_lf(_from_character(snapshot.text[max(0, line_start - reach) : line_start]))
+    typed = place.typed[-reach:] if len(place.typed) > reach else place.typed
+    inside, typed = _anchor(_from_character(typed), tokenization)
+
+    if fim is None:
+        text = before + inside + typed
+        cut = _left_cut(text, len(before), tokenization) if anchored else len(text)
+        ids = (*start, *_last_tokens(text[:cut], budget, encode))
+        return Prompt(ids or _only(root), text[cut:], "left")
+
+    joined = len(place.rest) if place.closers is not None else len(place.tail)
+    after = with_lf(snapshot.text[snapshot.cursor + joined :][:reach])
+    if snapshot.cursor > line_end:
+        after = b"\n" + after  # between `\r` and `\n`, which count as one line end
+    suffix = _first_tokens(after, budget // SUFFIX_SHARE, encode)
+    left = before + inside if anchored else before + inside + typed
+    prefix = _last_tokens(left, budget - len(suffix), encode)
+    head = [*start, fim.prefix, *prefix, fim.suffix, *suffix, fim.middle]
+    return Prompt(tuple(head), typed if anchored else b"", "fim")
+
+
+def _left_cut(text: bytes, line_start: int, tokenization: Tokenization) -> int:
+    """Where head ends and typed begins when no token separates them: a sure boundary.
+
+    Before the line if there is one, so that it stays while the line is typed.
+    """
+    cut = tokenization.sure_boundary(text, line_start)
+    cut = cut or tokenization.sure_boundary(text, len(text))
+    earliest = len(text) - TYPED_TOKENS * 4
+    return cut if cut or earliest <= 0 else _character_start(text, earliest)
+
+
+def _only(root: int | None) -> tuple[int, ...]:
+    if root is None:
+        raise ValueError("an empty prompt needs a token to start from, and the model has none")
+    return (root,)
+
+
+def _anchor(typed: bytes, tokenization: Tokenization) -> tuple[bytes, bytes]:
+    """The line before the cursor, cut so that at most `TYPED_TOKENS` tokens come after the cut."""
+    ids = tokenization.encode(typed)
+    if len(ids) <= TYPED_TOKENS:
+        return b"", typed
+    earliest = len(tokenization.vocabulary.decode(ids[:-TYPED_TOKENS]))
+    cut = tokenization.sure_boundary(typed, len(typed) - tokenization.vocabulary.longest)
+    if cut < earliest:
+        cut = _character_start(typed, earliest)
+    return typed[:cut], typed[cut:]
+
+
+def _last_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
+    """The ids of the last whole lines that fit a budget, or of the end of the last line."""
+    if budget <= 0 or not text:
+        return []
+    lines = text[-budget * TOKEN_BYTES :].splitlines(keepends=True)
+    taken, count = len(lines), 0
+    while taken:
+        count += len(encode(lines[taken - 1]))
+        if count > budget:
+            break
+        taken -= 1
+    chosen = b"".join(lines[taken:])
+    if not chosen:
+        ids = encode(_from_character(lines[-1][-budget * TOKEN_BYTES :]))
+        return ids[-budget:]
+    return encode(_from_character(chosen))[-budget:]
+
+
+def _first_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
+    """The ids of the first whole lines that fit a budget, or of the start of the first line."""
+    if budget <= 0 or not text:
+        return []
+    text = text[: budget * TOKEN_BYTES]
+    ids: list[int] = []
+    chosen = b""
+    for line in text.split(b"\n"):
+        longer = chosen + b"\n" + line if ids or chosen else line
+        more = encode(longer)
+        if len(more) > budget:
+            break
+        chosen, ids = longer, more
+    return ids if ids else encode(text)[:budget]
+
+
+def _from_character(text: bytes) -> bytes:
+    """A text without the rest of a character that a cut left at its start."""
+    return text[_character_start(text, 0) :]
+
+
+def _character_start(text: bytes, offset: int) -> int:
+    """The first offset from `offset` on that does not point inside a UTF-8 character."""
+    for ahead in range(offset, min(offset + 4, len(text))):
+        if text[ahead] & 0xC0 != 0x80:
+            return ahead
+    return min(offset, len(text))
