@@ -94,7 +94,7 @@ class TokenEngine(Protocol):
 
     @property
     def stops(self) -> frozenset[int]:
-        """Ids that end a completion: end of text, end of turn, and all marks of prompt structure."""
+        """Ids that end a completion: ends of text and turn, and all marks of prompt structure."""
 
     @property
     def evaluated_tokens(self) -> int:

@@ -26,7 +26,7 @@ from typing import Self
 from healing.vocabulary import Vocabulary
 from server.engine import ROOT, FimTokens, ModelInfo, Slot
 from server.engine.llama_batch import Batch, Entry
-from server.engine.llama_library import AbortFlag, load_library
+from server.engine.llama_library import AbortFlag, last_error, load_library, recent_log
 from server.engine.llama_load import EngineOptions, Loaded, free, load_model
 from server.engine.llama_memory import Memory
 from server.engine.llama_slots import LlamaSlot, Row, SlotTable
@@ -80,7 +80,7 @@ class LlamaEngine:
         self._info = loaded.info
         self._fim = fim_tokens(loaded.vocabulary)
         self._bos = bos_token(loaded.vocabulary)
-        self._stops = stop_tokens(loaded.vocabulary)
+        self._stops = stop_tokens(loaded.vocabulary, vocabulary)
         self._encoder = Encoder(loaded.vocabulary, vocabulary)
         self._size = int(load_library().llama_vocab_n_tokens(loaded.vocabulary))
         self._memory = Memory(loaded.context, divisible=loaded.divisible, window=loaded.window)
@@ -322,8 +322,8 @@ class LlamaEngine:
                 )
             else:
                 raise EngineError(
-                    f"llama.cpp could not evaluate {len(entries)} tokens (code {code}); "
-                    "its log tells more (logger midtoken.llama)"
+                    f"llama.cpp could not evaluate {len(entries)} tokens (code {code}, "
+                    f"{last_error(recent_log)}); try a smaller n_ctx or fewer gpu_layers"
                 )
 
     # -- memory ----------------------------------------------------------------------------------

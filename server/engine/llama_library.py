@@ -15,7 +15,8 @@ import ctypes
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from types import ModuleType
@@ -29,10 +30,13 @@ Pointer = int
 logger = logging.getLogger("midtoken.llama")
 
 # ggml's log levels (`enum ggml_log_level`). What the library calls information is some two hundred
-# lines for every load; its warnings are mostly about normal events, such as a cancelled batch.
-_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.INFO, 4: logging.WARNING}
+# lines for every load, and a cancelled batch is three errors to it: what is really wrong is told
+# by our own exceptions, with the library's reason in them.
+_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.DEBUG, 4: logging.INFO}
 _ERROR, _CONTINUED = 4, 5
 
+recent_log: deque[tuple[int, str]] = deque(maxlen=16)
+"""The last lines of the library's log as (ggml level, text), for the reason of a failure."""
 _collectors: list[list[tuple[int, str]]] = []
 _kept_callbacks: list[Any] = []
 """C keeps plain addresses: a callback that is not referenced from here would be freed under it."""
@@ -71,7 +75,7 @@ def collected_log() -> Iterator[list[tuple[int, str]]]:
         _collectors[:] = [other for other in _collectors if other is not lines]
 
 
-def last_error(lines: list[tuple[int, str]]) -> str:
+def last_error(lines: Iterable[tuple[int, str]]) -> str:
     """What the library said last when it failed, without its own function names."""
     errors = [text for level, text in lines if level == _ERROR and ": failed to " not in text]
     if not errors:
@@ -133,6 +137,7 @@ def _log(level: int, text: bytes | None, _data: object) -> None:
     line = (text or b"").decode("utf-8", "replace").rstrip()
     if not line or level == _CONTINUED:
         return
+    recent_log.append((level, line))
     for lines in _collectors:
         lines.append((level, line))
     logger.log(_LEVELS.get(level, logging.DEBUG), "%s", line)

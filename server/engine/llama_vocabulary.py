@@ -10,6 +10,7 @@ import ctypes
 import re
 
 import numpy as np
+from numpy.typing import NDArray
 
 from healing.encoding import encode_bytes
 from healing.vocabulary import TokenKind, Vocabulary
@@ -40,27 +41,30 @@ _KIND_OF_ATTRIBUTE = (
 def vocabulary_of(vocabulary: Pointer) -> Vocabulary:
     """The bytes and kinds of all tokens of a `llama_vocab`, asked for one by one."""
     library = load_library()
-    size = library.llama_vocab_n_tokens(vocabulary)
-    buffer = ctypes.create_string_buffer(256)
-    tokens, kinds = [], np.zeros(size, dtype=np.uint8)
-    for token in range(size):
-        kinds[token] = kind = _kind(library.llama_vocab_get_attr(vocabulary, token))
-        length = library.llama_token_to_piece(vocabulary, token, buffer, len(buffer), 0, True)
+    ids = range(library.llama_vocab_n_tokens(vocabulary))
+    attribute, to_piece = library.llama_vocab_get_attr, library.llama_token_to_piece
+    kinds = _kinds(np.array([attribute(vocabulary, token) for token in ids], dtype=np.int32))
+    capacity = 256
+    buffer = ctypes.create_string_buffer(capacity)
+    tokens = []
+    for token in ids:
+        length = to_piece(vocabulary, token, buffer, capacity, 0, True)
         if length < 0:
-            buffer = ctypes.create_string_buffer(-length)
-            length = library.llama_token_to_piece(vocabulary, token, buffer, len(buffer), 0, True)
-        piece = ctypes.string_at(buffer, length)
-        if not piece and kind not in (TokenKind.NORMAL, TokenKind.BYTE):
-            piece = library.llama_vocab_get_text(vocabulary, token)
-        tokens.append(piece)
+            capacity = -length
+            buffer = ctypes.create_string_buffer(capacity)
+            length = to_piece(vocabulary, token, buffer, capacity, 0, True)
+        tokens.append(buffer.raw[:length])
+    for token in np.flatnonzero((kinds != TokenKind.NORMAL) & (kinds != TokenKind.BYTE)).tolist():
+        # Unused tokens have no piece; what is not text has its name as bytes.
+        tokens[token] = tokens[token] or library.llama_vocab_get_text(vocabulary, token)
     return Vocabulary.from_tokens(tokens, kinds.tolist())
 
 
-def _kind(attribute: int) -> TokenKind:
-    for bit, kind in _KIND_OF_ATTRIBUTE:
-        if attribute & bit:
-            return kind
-    return TokenKind.UNUSED
+def _kinds(attributes: NDArray[np.int32]) -> NDArray[np.uint8]:
+    kinds = np.full(len(attributes), TokenKind.UNUSED, dtype=np.uint8)
+    for bit, kind in reversed(_KIND_OF_ATTRIBUTE):
+        kinds[attributes & bit != 0] = kind
+    return kinds
 
 
 def fim_tokens(vocabulary: Pointer) -> FimTokens | None:
@@ -80,14 +84,18 @@ def bos_token(vocabulary: Pointer) -> int | None:
     return token if token >= 0 else None
 
 
-def stop_tokens(vocabulary: Pointer) -> frozenset[int]:
-    """Ids of a `llama_vocab` that end a text: ends of text and turn, and marks of its structure."""
+def stop_tokens(pointer: Pointer, vocabulary: Vocabulary) -> frozenset[int]:
+    """Ids of a `llama_vocab` that end a text: ends of text and turn, and marks of its structure.
+
+    `vocabulary` is the same one in bytes: llama.cpp makes every end a CONTROL token, so the other
+    tokens need not be asked about.
+    """
     library = load_library()
-    size = library.llama_vocab_n_tokens(vocabulary)
-    ends = {token for token in range(size) if library.llama_vocab_is_eog(vocabulary, token)}
+    control = np.flatnonzero(vocabulary.kinds == TokenKind.CONTROL).tolist()
+    ends = {token for token in control if library.llama_vocab_is_eog(pointer, token)}
     names = ["bos", "eos", "eot", "sep", "pad", "mask"]
     names += ["fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep"]
-    marks = {getattr(library, f"llama_vocab_{name}")(vocabulary) for name in names}
+    marks = {getattr(library, f"llama_vocab_{name}")(pointer) for name in names}
     return frozenset(token for token in ends | marks if token >= 0)
 
 

@@ -1,0 +1,34 @@
+"""The options of the commands, as click hands them over."""
+
+from typing import TypedDict
+
+
+class EngineArguments(TypedDict):
+    """Options of every command that runs a model."""
+
+    model_name: str
+    yes: bool
+    threads: int | None
+    context_size: int
+    gpu_layers: str
+    main_gpu: int
+    tensor_split: str
+    flash_attn: str
+
+
+class CompleteArguments(EngineArguments):
+    """Options of `midtoken complete`."""
+
+    as_json: bool
+    explain: bool
+    stream: bool
+    healing: str
+    prompt: str
+    max_tokens: int
+    context_tokens: int | None
+    stdin_filename: str | None
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+    seed: int

@@ -1,0 +1,177 @@
+"""The `midtoken` command.
+
+Results go to standard output, and nothing else does; everything for people (questions, progress,
+notes, errors) goes to standard error. Exit codes: 0 with or without a suggestion, 2 if the command
+line itself is wrong, 1 for everything else.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Unpack
+
+import click
+
+from server import __version__
+from server.arguments import CompleteArguments, EngineArguments
+from server.commands import model
+from server.errors import Cancelled, MidtokenError, UsageError
+from server.models.catalog import DEFAULT_MODEL
+
+HEALING_METHODS = ("exact", "align", "one", "off")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="midtoken")
+@click.option("--verbose", is_flag=True, help="Show the log of llama.cpp on standard error.")
+def cli(verbose: bool) -> None:
+    """Code completion from your own model, right where the cursor is."""
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.DEBUG if verbose else logging.WARNING,
+        format="%(name)s: %(message)s",
+    )
+
+
+cli.add_command(model)
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of every command that runs a model."""
+    options = [
+        click.option(
+            "--model",
+            "model_name",
+            default=DEFAULT_MODEL,
+            show_default=True,
+            metavar="NAME|PATH",
+            help="A model by name, or any GGUF file.",
+        ),
+        click.option("--yes", is_flag=True, help="Fetch a missing model without asking."),
+        click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads."),
+        click.option(
+            "--context-size",
+            type=click.IntRange(16),
+            default=4096,
+            show_default=True,
+            help="Tokens of memory for all texts together.",
+        ),
+        click.option(
+            "--gpu-layers",
+            default="auto",
+            show_default=True,
+            metavar="auto|N",
+            help="Layers to put on a GPU.",
+        ),
+        click.option(
+            "--main-gpu", type=click.IntRange(0), default=0, help="GPU for small tensors."
+        ),
+        click.option(
+            "--tensor-split",
+            default="",
+            metavar="A,B,...",
+            help="Shares of the model on each GPU.",
+        ),
+        click.option(
+            "--flash-attn",
+            type=click.Choice(["auto", "on", "off"]),
+            default="auto",
+            show_default=True,
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@cli.command()
+@click.argument("location", metavar="FILE:LINE:COLUMN")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--explain", is_flag=True, help="Show how the completion came about.")
+@click.option("--stream", is_flag=True, help="Print the text while it is written.")
+@click.option(
+    "--healing",
+    type=click.Choice(HEALING_METHODS),
+    default="exact",
+    show_default=True,
+    help="How the end of the typed text is written again.",
+)
+@click.option(
+    "--prompt",
+    type=click.Choice(["fim", "left"]),
+    default="fim",
+    show_default=True,
+    help="Use the text on both sides of the cursor, or only what is before it.",
+)
+@click.option("--max-tokens", type=click.IntRange(1), default=64, show_default=True)
+@click.option(
+    "--context-tokens", type=click.IntRange(0), help="Tokens of text to read around the cursor."
+)
+@click.option("--stdin-filename", metavar="NAME", help="The name of text given as `-`.")
+@click.option("--temperature", type=float, default=0.0, help="0 takes the most probable text.")
+@click.option("--top-k", type=int, default=0)
+@click.option("--top-p", type=float, default=1.0)
+@click.option("--min-p", type=float, default=0.0)
+@click.option("--seed", type=click.IntRange(0), default=0)
+@engine_options
+def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
+    """Print the text that belongs after the cursor.
+
+    LINE and COLUMN count from 1, columns in characters. FILE may be `-` for standard input.
+    """
+    from server.completion import run_completion
+
+    if options["as_json"] + options["explain"] + options["stream"] > 1:
+        raise UsageError("choose one of --json, --explain and --stream")
+    run_completion(location, options)
+
+
+@cli.command()
+@engine_options
+def doctor(**options: Unpack[EngineArguments]) -> None:
+    """Check the installation: build, devices, model and speed."""
+    from server.doctor import run_doctor
+
+    run_doctor(options)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and exit; every error becomes one line on standard error."""
+    try:
+        cli.main(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
+        code = 0
+    except click.exceptions.Exit as error:
+        code = error.exit_code
+    except click.Abort:
+        code = fail("cancelled")
+    except click.ClickException as error:
+        code = fail(error.format_message(), usage=True)
+    except UsageError as error:
+        code = fail(str(error), usage=True)
+    except Cancelled as error:
+        code = fail(str(error) or "cancelled")
+    except MidtokenError as error:
+        code = fail(str(error))
+    except KeyboardInterrupt:
+        code = fail("cancelled")
+    except BrokenPipeError:
+        # Whoever read the output has gone: nobody is left to be told anything.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 1
+    except MemoryError:
+        code = fail("there is not enough memory: choose a smaller model or --context-size")
+    sys.exit(code)
+
+
+def fail(message: str, *, usage: bool = False) -> int:
+    """Print an error as one line; return the exit code."""
+    line = " ".join(message.split())
+    prefix = click.style("midtoken:", fg="red", bold=True) if sys.stderr.isatty() else "midtoken:"
+    click.echo(f"{prefix} {line}", err=True)
+    return 2 if usage else 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""`midtoken complete`: from a location on the command line to text on standard output.
+
+The model runs in a thread of its own, so that Ctrl-C is heard while it computes.
+"""
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, cast
+
+import click
+
+from healing.sampling import Sampling
+from server.arguments import CompleteArguments, EngineArguments
+from server.completer import Completer, CompletionOptions, load_completer
+from server.engine.llama_load import EngineOptions
+from server.errors import Cancelled, UsageError
+from server.models import store
+from server.models.catalog import CATALOG
+from server.report import Completion
+from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document
+
+
+def run_completion(location: str, options: CompleteArguments) -> None:
+    """Complete at a location and print the result as asked for (see `cli.complete`)."""
+    snapshot = read_snapshot(location, options["stdin_filename"])
+    try:
+        sampling = Sampling(
+            options["temperature"],
+            options["top_k"],
+            options["top_p"],
+            options["min_p"],
+            options["seed"],
+        )
+        request = CompletionOptions(
+            options["healing"],
+            options["prompt"],
+            options["max_tokens"],
+            options["context_tokens"],
+            sampling,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    path = model_path(options["model_name"], yes=options["yes"])
+    engine = engine_options_of(options)
+    output = sys.stdout.buffer
+    streamed = bytearray()
+
+    def stream(text: str) -> None:
+        more = text.encode()[len(streamed) :]
+        if more:
+            streamed.extend(more)
+            output.write(more)
+            output.flush()
+
+    def work(completers: list[Completer]) -> Completion:
+        completers.append(load_completer(path, engine))
+        return completers[0].complete(snapshot, request, stream if options["stream"] else None)
+
+    completion = interruptible(work)
+    text = completion.items[0].text if completion.items else ""
+    if options["as_json"]:
+        click.echo(json.dumps(completion.as_json(), ensure_ascii=False))
+    elif options["explain"]:
+        from server.explain import explain
+
+        explain(snapshot, completion)
+    else:
+        if text:
+            output.write(text.encode()[len(streamed) :] + b"\n")
+            output.flush()
+        _tell(completion)
+
+
+def read_snapshot(location: str, stdin_filename: str | None) -> Snapshot:
+    """The document at a location. Raises UsageError or DocumentError."""
+    name, line, column = parse_location(location)
+    if stdin_filename is not None and name != "-":
+        raise UsageError("--stdin-filename names the text on standard input: give `-` as the file")
+    text = read_document(name, sys.stdin.buffer if name == "-" else None)
+    shown = stdin_filename or name
+    return Snapshot(shown, 0, text, offset_at(text, line, column), language_of(shown))
+
+
+def model_path(name: str, *, yes: bool) -> Path:
+    """The model's file; fetches a known one that is missing, if the user agrees."""
+    entry = CATALOG.get(name)
+    if entry is not None and not store.is_whole(entry) and (yes or sys.stdin.isatty()):
+        from server.commands import model
+
+        model.main(["pull", name, *(["--yes"] if yes else [])], standalone_mode=False)
+    return store.resolve(name)
+
+
+def engine_options_of(options: EngineArguments) -> EngineOptions:
+    """The engine's options from the command line's. Raises UsageError."""
+    layers = options["gpu_layers"]
+    try:
+        split = tuple(float(share) for share in options["tensor_split"].split(",") if share)
+        return EngineOptions(
+            n_ctx=options["context_size"],
+            threads=options["threads"],
+            gpu_layers="auto" if layers == "auto" else int(layers),
+            main_gpu=options["main_gpu"],
+            tensor_split=split,
+            flash_attn=cast("Literal['auto', 'on', 'off']", options["flash_attn"]),
+        )
+    except ValueError as error:
+        raise UsageError(
+            f"--gpu-layers is `auto` or a number, --tensor-split numbers with commas: {error}"
+        ) from error
+
+
+def interruptible(work: Callable[[list[Completer]], Completion]) -> Completion:
+    """Run work with a model in a thread, and stop it when Ctrl-C is pressed.
+
+    Args:
+        work: Is given a list, to which it adds the completer that it runs, and returns the result.
+
+    Raises:
+        Cancelled: Ctrl-C was pressed.
+        MidtokenError: As `work` does.
+    """
+    completers: list[Completer] = []
+    results: list[Completion] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work(completers))
+        except BaseException as error:
+            failures.append(error)
+
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    try:
+        while worker.is_alive():
+            worker.join(0.05)  # a join without a limit could not be interrupted on every system
+    except KeyboardInterrupt:
+        for completer in completers:
+            completer.cancel()
+        worker.join(2)
+        raise Cancelled("cancelled") from None
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+def _tell(completion: Completion) -> None:
+    """Notes, and why there is no suggestion, where a person reads along."""
+    if not sys.stderr.isatty():
+        return
+    for note in completion.notes:
+        click.secho(note, dim=True, err=True)
+    if completion.empty_reason:
+        click.secho(f"no suggestion: {completion.empty_reason}", dim=True, err=True)
