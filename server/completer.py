@@ -22,7 +22,7 @@ from server.engine.llama_load import EngineOptions
 from server.engine.tables import load_tables
 from server.prompt import build_prompt
 from server.report import Completion, Item, TokenCounts
-from server.rules import Finished, finish, place_at, should_stop
+from server.rules import Finished, finish, place_at, settled, should_stop
 from server.snapshot import Snapshot, position_at
 
 CPU_BUDGET = 160
@@ -90,7 +90,8 @@ class Completer:
         Args:
             snapshot: The document.
             options: How to complete it.
-            on_text: Is given what would be shown if the model stopped now, whenever that changes.
+            on_text: Is given the start of the suggestion, as far as nothing can change it any
+                more, each time that the model has written something.
 
         Raises:
             EngineError: The model cannot be run on this prompt.
@@ -123,7 +124,7 @@ class Completer:
         def show(text: bytes) -> None:
             first_text[0] = first_text[0] or perf_counter()
             if on_text:
-                on_text(finish(place, text, False).text.decode(errors="replace"))
+                on_text(settled(place, text).decode(errors="ignore"))
 
         generation = generate(
             engine,

@@ -43,6 +43,9 @@ _CHAT_MARK = re.compile(
 _ROLE = re.compile(
     rb"(?:assistant|user|system|Assistant:|User:|### (?:Response|Instruction):?)[ \t]*"
 )
+_CHATTER = (b"```", b"assistant", b"user", b"system", b"Assistant:", b"User:", b"###")
+_UNSURE = re.compile(rb"(?:[ \t]*(?:\w|[\x80-\xff])*|[ \t]*[\"'`)\]};,:<\[].*)\Z", re.DOTALL)
+"""The end of a shown text from the last word, or from the first mark that rules look at."""
 _FENCED = frozenset({"markdown", "restructuredtext", "plaintext", "latex"})
 """Documents of prose, where a code fence is text like any other."""
 _COMMENTS = {
@@ -181,6 +184,34 @@ def should_stop(place: Place, generated: bytes) -> bool:
         return rewritten_rest(generated, place.rest, place.typed) is not None
     cut = cut_doubled(place.typed, generated, place.closers.rstrip(b" \t"), place.comment)
     return cut != generated
+
+
+def settled(place: Place, generated: bytes) -> bytes:
+    """The start of what will be shown, whatever the model writes next: what may be streamed.
+
+    The end of the text can still be taken back (a word that grows, blanks, a mark, a bracket or a
+    quote that turns out to be doubled), and so can all of it (a repeated line, text that has to
+    join what follows on the line). That part is held back until the text is finished.
+    """
+    if place.closers is None or _may_be_chatter(place, generated):
+        return b""
+    shown = finish(place, generated, finished=False).text
+    unsure = _UNSURE.search(shown)
+    sure = shown[: unsure.start()] if unsure else shown
+    while not generated.startswith(sure):
+        sure = sure[:-1]
+    following = next((line for line in place.following.split(b"\n") if line.strip()), b"")
+    if place.closers is not None and following.startswith((place.typed + sure).rstrip()):
+        return b""
+    return sure
+
+
+def _may_be_chatter(place: Place, generated: bytes) -> bool:
+    """Whether the first line may yet turn out to be a code fence or the name of a chat role."""
+    if place.typed.strip() or place.language in _FENCED:
+        return False
+    start = generated.strip(b" \t")
+    return any(chatter.startswith(start) or start.startswith(chatter) for chatter in _CHATTER)
 
 
 def first_line(generated: bytes) -> bytes:

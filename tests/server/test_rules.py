@@ -13,6 +13,7 @@ from server.rules import (
     first_line,
     place_at,
     repeats_next_line,
+    settled,
     should_stop,
     trim_end,
 )
@@ -233,3 +234,67 @@ class TestPlaceAt:
     def test_chat_marks(self):
         """A document that spells a mark is known to."""
         assert place_at(Snapshot("a", 0, b"x = '<|end|>'\n", 0, "python")).chat_marks
+
+
+code_pieces = st.sampled_from(
+    [
+        "a",
+        "ab",
+        "x",
+        "els",
+        "else",
+        "user",
+        "im",
+        "é",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ";",
+        ":",
+        "+",
+        "=",
+        "#",
+        "//",
+        "```",
+        "<|",
+        "|>",
+        '"',
+        "'",
+        "\\",
+        " ",
+        "\t",
+        "# ",
+    ]
+).map(str.encode)
+code_lines = st.lists(code_pieces, max_size=8).map(b"".join)
+
+
+class TestSettled:
+    @given(
+        code_lines,
+        code_lines,
+        st.lists(code_lines, max_size=2).map(b"\n".join),
+        st.lists(code_pieces, max_size=10),
+        st.sampled_from(["python", "c", "markdown"]),
+    )
+    def test_is_never_taken_back(self, typed, rest, following, generated, language):
+        """What was streamed is the start of what is shown in the end."""
+        where = Place(typed, rest, following, language)
+        text, streamed = b"", []
+        for piece in generated:
+            text += piece
+            streamed.append(settled(where, text))
+            if should_stop(where, text):
+                break
+
+        shown = finish(where, text, finished=True).text
+
+        assert all(shown.startswith(part) for part in streamed)
+
+    def test_streams_whole_words(self):
+        """The words before the last one are shown while the line is written."""
+        assert settled(place("retu|"), b"rn total + 1") == b"rn total +"
