@@ -1,0 +1,70 @@
+"""Tiny models and engines for the tests of this folder."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from server.engine.llama import LlamaEngine, load
+from server.engine.llama_load import EngineOptions
+from tests.server.engine.fresh import Fresh
+from tests.tiny_model import write_tiny_model
+
+SMALL = {"n_ctx": 512, "n_ubatch": 16, "threads": 1, "flash_attn": "off"}
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Writes a tiny model once for every set of arguments of `write_tiny_model`."""
+    folder = tmp_path_factory.mktemp("models")
+    written: dict[str, Path] = {}
+
+    def path(**arguments: object) -> Path:
+        name = "-".join(f"{key}={value}" for key, value in sorted(arguments.items())) or "tiny"
+        if name not in written:
+            written[name] = write_tiny_model(folder / f"{name}.gguf", **arguments)
+        return written[name]
+
+    return path
+
+
+@pytest.fixture
+def make_engine(tiny: Callable[..., Path]) -> Iterator[Callable[..., LlamaEngine]]:
+    """Loads tiny models; `architecture` and so on go to the model, the rest to the options."""
+    engines: list[LlamaEngine] = []
+
+    def make(
+        architecture: str = "llama", vocabulary: str = "bpe", fim: bool = True, **options: object
+    ) -> LlamaEngine:
+        options = SMALL | options
+        path = tiny(architecture=architecture, vocabulary=vocabulary, fim=fim)
+        engines.append(load(path, EngineOptions(**options)))
+        return engines[-1]
+
+    yield make
+    for engine in engines:
+        engine.close()
+
+
+@pytest.fixture
+def engine(make_engine: Callable[..., LlamaEngine]) -> LlamaEngine:
+    """A tiny model that attends to everything, with four slots and micro-batches of 16."""
+    return make_engine()
+
+
+@pytest.fixture(scope="session")
+def fresh(tiny: Callable[..., Path]) -> Iterator[Callable[..., Fresh]]:
+    """What a model says after a text that is evaluated with nothing in memory before."""
+    made: dict[str, Fresh] = {}
+
+    def make(architecture: str = "llama") -> Fresh:
+        if architecture not in made:
+            path = tiny(architecture=architecture, vocabulary="bpe", fim=True)
+            made[architecture] = Fresh(
+                load(path, EngineOptions(n_ctx=1024, threads=1, flash_attn="off"))
+            )
+        return made[architecture]
+
+    yield make
+    for oracle in made.values():
+        oracle.engine.close()
