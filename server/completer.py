@@ -18,18 +18,19 @@ from healing.trie import PrefixTrie
 from server.decoding import METHODS, Generation, generate
 from server.engine import TokenEngine
 from server.engine.llama import load
-from server.engine.llama_load import EngineOptions
+from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import load_tables
 from server.prompt import build_prompt
 from server.report import Completion, Item, TokenCounts
 from server.rules import Finished, finish, place_at, settled, should_stop
 from server.snapshot import Snapshot, position_at
+from server.speed import budget
 
 CPU_BUDGET = 160
-"""Prompt tokens on a CPU: what two quiet cores read in two seconds (DESIGN, section 5)."""
+"""Prompt tokens on a CPU that was not measured: what two quiet cores read in two seconds."""
 
 GPU_BUDGET = 2400
-"""Prompt tokens on a GPU: some 256 lines before the cursor and 64 after it."""
+"""Prompt tokens on a GPU that was not measured: some 256 lines before the cursor, 64 after it."""
 
 REMEMBERED_HEADS = 4
 """Prompts whose rows are kept: as many as the engine has slots."""
@@ -64,7 +65,12 @@ class Completer:
     """A loaded model, ready for requests; one at a time."""
 
     def __init__(
-        self, engine: TokenEngine, tokenization: Tokenization, *, byte_level: bool
+        self,
+        engine: TokenEngine,
+        tokenization: Tokenization,
+        *,
+        byte_level: bool,
+        budget: int | None = None,
     ) -> None:
         """Take an engine over; `close` frees it.
 
@@ -72,10 +78,13 @@ class Completer:
             engine: The model.
             tokenization: Its tokenizer.
             byte_level: Whether exact healing understands the vocabulary.
+            budget: Prompt tokens of requests that do not say how many; None for what is usual.
         """
         self.engine = engine
         self.tokenization = tokenization
         self._byte_level = byte_level
+        usual = GPU_BUDGET if engine.info.offloaded_layers else CPU_BUDGET
+        self._default_budget = usual if budget is None else budget
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
         self.loading_ms: dict[str, float] = {}
 
@@ -179,9 +188,7 @@ class Completer:
     def _budget(self, options: CompletionOptions) -> int:
         """Tokens of text around the hole."""
         info = self.engine.info
-        asked = options.context_tokens
-        if asked is None:
-            asked = GPU_BUDGET if info.offloaded_layers else CPU_BUDGET
+        asked = self._default_budget if options.context_tokens is None else options.context_tokens
         # What is typed (128 tokens), marks, and the answer need room as well.
         return max(0, min(asked, info.context_tokens - options.max_tokens - 160))
 
@@ -241,7 +248,8 @@ def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Comp
     except BaseException:
         engine.close()
         raise
-    completer = Completer(engine, tokenization, byte_level=tables.byte_level)
+    measured = budget(engine.info, options.threads or usable_cores())
+    completer = Completer(engine, tokenization, byte_level=tables.byte_level, budget=measured)
     completer.loading_ms = {
         "load_model": 1e3 * (loaded - started),
         "load_tables": 1e3 * (perf_counter() - loaded),

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 import click
 
@@ -113,7 +113,10 @@ def engine_options_of(options: EngineArguments) -> EngineOptions:
         ) from error
 
 
-def interruptible(work: Callable[[list[Completer]], Completion]) -> Completion:
+_Result = TypeVar("_Result")
+
+
+def interruptible(work: Callable[[list[Completer]], _Result]) -> _Result:
     """Run work with a model in a thread, and stop it when Ctrl-C is pressed.
 
     Args:
@@ -124,7 +127,7 @@ def interruptible(work: Callable[[list[Completer]], Completion]) -> Completion:
         MidtokenError: As `work` does.
     """
     completers: list[Completer] = []
-    results: list[Completion] = []
+    results: list[_Result] = []
     failures: list[BaseException] = []
 
     def run() -> None:
