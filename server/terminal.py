@@ -80,16 +80,23 @@ def crop_right(text: str, cells: int) -> str:
     return text if cell_len(text) <= cells else set_cell_size(text, max(cells - 1, 0)) + "…"
 
 
-def print_row(console: Console, label: str, value: Text | str, label_style: str = "bold") -> None:
+def print_row(
+    console: Console, label: str | Text, value: str | Text, cells: int = LABEL_CELLS
+) -> None:
     """Print a name on the left and a value, wrapped, on the right of it.
 
-    A `str` is made visible first; a `Text` must be so already.
+    Args:
+        console: Where to.
+        label: At most `cells` wide; bold if it is a `str`.
+        value: A `str` is made visible first; a `Text` must be so already.
+        cells: The width that the left side takes.
     """
+    left = Text(label, style="bold") if isinstance(label, str) else label
     text = Text(visible(value)) if isinstance(value, str) else value
-    for line in text.wrap(console, max(console.width - LABEL_CELLS, 20), overflow="fold"):
+    for line in text.wrap(console, max(console.width - cells, 20), overflow="fold"):
         line.rstrip()
-        console.print(Text.assemble((f"{label:<{LABEL_CELLS}}", label_style), line))
-        label = ""
+        console.print(Text.assemble(left, " " * (cells - left.cell_len), line))
+        left = Text()
 
 
 def shown_path(path: str) -> str:
