@@ -180,7 +180,9 @@ def _merges(description: str) -> list[str]:
 def _add_sentencepiece(writer: gguf.GGUFWriter) -> int:
     ids = train_tokenizer().get_vocab()
     pieces = [train_tokenizer().decode([ids[token]]) for token in sorted(ids, key=ids.__getitem__)]
-    pieces = [piece.replace(" ", "▁") for piece in pieces if piece and "\ufffd" not in piece]
+    pieces = [
+        piece.replace(" ", "▁") for piece in pieces if piece and not set(piece) & {"\0", "\ufffd"}
+    ]
     tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     kinds = [gguf.TokenType.UNKNOWN] + [gguf.TokenType.CONTROL] * 2 + [gguf.TokenType.BYTE] * 256
     scores = [0.0] * len(tokens) + [-float(rank) for rank in range(len(pieces))]

@@ -110,8 +110,9 @@ class TokenEngine(Protocol):
     def open(self, tokens: Sequence[int]) -> Slot:
         """A slot whose text is `tokens` (at least one), sharing the longest prefix in memory.
 
-        Nothing is evaluated yet. The least recently used slot makes room if all are taken.
-        Raises EngineError if `tokens` do not fit the context.
+        Nothing is evaluated yet. The least recently used slot makes room if all are taken; whoever
+        uses that one afterwards gets an EngineError. Raises EngineError if `tokens` are none, do
+        not fit the context, or are not all ids of the vocabulary.
         """
 
     def evaluate(
@@ -123,7 +124,9 @@ class TokenEngine(Protocol):
             slot: The text that the tree continues; what is not resident is evaluated first, the
                 rest of it in the same batch as the tree where it fits.
             nodes: `(parent, token)` in topological order; a parent is an index into `nodes` or
-                `ROOT`. The tree stays in memory until `keep`, `drop` or the next `evaluate`.
+                `ROOT`. There is one tree in memory at a time: it stays until its slot's `keep`,
+                `cut` or `drop`, or the next `evaluate` of any slot. No nodes and nothing wanted
+                only evaluates what is not resident.
             want: Indices of nodes (or `ROOT`) whose rows are returned, in this order.
 
         Returns:
@@ -132,17 +135,27 @@ class TokenEngine(Protocol):
 
         Raises:
             Cancelled: After `cancel()`; the tree is dropped, the slot cut back to what is resident.
-            EngineError: The batch could not be evaluated; the slot is cut back likewise.
+            EngineError: The batch could not be evaluated; the slot is cut back likewise. Also for
+                branches on a model without trees, and for a slot that is gone.
+            ValueError: A parent does not come before its node, or a wanted node does not exist.
         """
 
     def keep(self, slot: Slot, node: int) -> None:
-        """Make the path from the root to `node` part of the slot's text; forget other branches."""
+        """Make the path from the root to `node` part of the slot's text; forget other branches.
+
+        All of it is resident afterwards, except where the memory can't be cut or the tree had more
+        leaves than the engine has sequences: then the rest is evaluated by the next `evaluate`.
+        Raises EngineError if the slot's tree is no longer in memory.
+        """
 
     def cut(self, slot: Slot, length: int) -> None:
-        """Shorten the slot's text to its first `length` tokens."""
+        """Shorten the slot's text to its first `length` tokens (at least one).
+
+        Where the memory can't be cut, the whole text is evaluated again by the next `evaluate`.
+        """
 
     def drop(self, slot: Slot) -> None:
-        """Free the slot and everything that only it holds."""
+        """Free the slot and everything that only it holds; a slot that is gone already is fine."""
 
     def cancel(self) -> None:
         """Stop the running `evaluate`, from any thread; forgotten at the next `open`."""

@@ -1,0 +1,193 @@
+"""Model files and options that can't be used, and the report of where a model runs."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from server.engine import llama_load
+from server.engine.gguf import read_metadata
+from server.engine.llama import load
+from server.engine.llama_library import load_library
+from server.engine.llama_load import EngineOptions, load_model, usable_cores
+from server.errors import EngineError, ModelError
+from tests.server.engine.conftest import SMALL
+
+
+def refused(path: Path, **options: object) -> str:
+    """The one line that refuses a model file."""
+    with pytest.raises((ModelError, EngineError)) as error:
+        load(path, EngineOptions(**(SMALL | options)))
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture
+def model(tiny) -> Path:
+    return tiny(architecture="llama", vocabulary="bpe", fim=True)
+
+
+def test_missing_file(tmp_path):
+    """The file's name and what is wrong."""
+    assert "no such model file" in refused(tmp_path / "none.gguf")
+
+
+def test_directory(tmp_path):
+    """A folder is no model."""
+    assert "is a directory" in refused(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"GG", b"\x7fELF" + bytes(4000), b"GGUF" + bytes(4000)])
+def test_no_model_file(tmp_path, content):
+    """Empty, tiny, foreign and senseless files are refused by their name."""
+    path = tmp_path / "model.gguf"
+    path.write_bytes(content)
+
+    assert str(path) in refused(path)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.5, 0.999])
+def test_truncated_file(model, tmp_path, share):
+    """A file that ends too early is refused before llama.cpp maps it."""
+    whole = model.read_bytes()
+    path = tmp_path / "model.gguf"
+    path.write_bytes(whole[: int(len(whole) * share)])
+
+    assert str(path) in refused(path)
+
+
+def test_vocabulary_without_weights(tiny):
+    """A vocabulary file is told from a model."""
+    assert "only a vocabulary" in refused(tiny(weights=False))
+
+
+def test_same_token_twice(model, tmp_path):
+    """This damage would end the process inside llama.cpp."""
+    path = tmp_path / "model.gguf"
+    first = read_metadata(model).strings("tokenizer.ggml.tokens")[300]
+    second = read_metadata(model).strings("tokenizer.ggml.tokens")[301]
+    whole, length = model.read_bytes(), len(second).to_bytes(8, "little")
+    assert len(first) == len(second) or pytest.fail("choose two tokens of one length")
+    path.write_bytes(whole.replace(length + second, length + first, 1))
+
+    assert "two tokens are the same" in refused(path)
+
+
+@given(st.integers(0, 24 * 8 - 1), st.sampled_from([0, 60, 400, 900]))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_flipped_bits_in_the_header(model, tmp_path, bit, start):
+    """A damaged header is refused as such, or is harmless; nothing else is raised."""
+    damaged = bytearray(model.read_bytes())
+    damaged[start + bit // 8] ^= 1 << bit % 8
+    path = tmp_path / "model.gguf"
+    path.write_bytes(damaged)
+
+    with contextlib.suppress(ModelError, EngineError):
+        load(path, EngineOptions(**SMALL)).close()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"n_ctx": 0}, "n_ctx is 0; it must be from 16"),
+        ({"threads": -1}, "threads is -1"),
+        ({"slots": 0}, "slots is 0"),
+        ({"n_ubatch": 1 << 20}, "n_ubatch is 1048576"),
+        ({"tensor_split": (1.0,) * 99}, "tensor_split has 99 shares"),
+    ],
+)
+def test_senseless_options(model, options, reason):
+    """The option, its value and the limits are named."""
+    assert reason in refused(model, **options)
+
+
+def test_no_memory_for_the_context(model, monkeypatch):
+    """A context larger than the free memory is refused instead of killing the process later."""
+    monkeypatch.setattr(llama_load, "_free_memory", lambda: 1_000_000)
+
+    assert "choose a smaller n_ctx" in refused(model, n_ctx=1 << 16)
+
+
+def test_context_that_llama_cpp_refuses(model, monkeypatch):
+    """The library's own refusal is a sentence, too."""
+    monkeypatch.setattr(load_library(), "llama_init_from_model", lambda model, params: None)
+
+    assert "no memory for a context of 512 tokens" in refused(model)
+
+
+def test_report_on_a_cpu(model):
+    """What was loaded, and that it runs on the CPU; nothing to note if nothing else was asked."""
+    loaded = load_model(model, EngineOptions(**SMALL))
+    llama_load.free(loaded)
+
+    assert loaded.info.name == "tiny llama"
+    assert loaded.info.vocabulary_type == "byte-level BPE"
+    assert (loaded.info.backend, loaded.info.layers, loaded.info.offloaded_layers) == ("CPU", 3, 0)
+    assert loaded.info.note is None
+    assert loaded.info.context_tokens == 512
+
+
+def test_a_gpu_that_is_not_there_is_noted(model, monkeypatch):
+    """Asking for layers on a GPU without one gives a model on the CPU and a sentence."""
+    monkeypatch.setattr(load_library(), "llama_supports_gpu_offload", lambda: False)
+    loaded = load_model(model, EngineOptions(**SMALL, gpu_layers=20))
+    llama_load.free(loaded)
+
+    assert loaded.info.offloaded_layers == 0
+    assert loaded.info.note.startswith(
+        "20 layers were asked for on a GPU, but llama.cpp found none"
+    )
+
+
+LOG = """\
+llama_prepare_model_devices: using device CUDA0 (NVIDIA H200) (0000:04:00.0) - 142000 MiB free
+load_tensors: offloading output layer to GPU
+load_tensors: offloaded {}/25 layers to GPU"""
+
+
+def test_offload_is_read_from_the_load_log():
+    """Device and layers are what the log says, whatever was asked for."""
+    report = llama_load._report([(2, LOG.format(25))], -1, True, None)
+
+    assert (report.device, report.offloaded, report.note) == ("NVIDIA H200", 25, None)
+
+
+def test_fewer_layers_than_asked_are_noted():
+    """A GPU that took only some of the layers is not passed over in silence."""
+    report = llama_load._report([(2, LOG.format(8))], 20, True, None)
+
+    assert (report.offloaded, report.note) == (
+        8,
+        "20 layers were asked for on the GPU; 8 of 25 are there",
+    )
+
+
+def test_more_layers_than_there_are_is_fine():
+    """`99` is how people say `all`."""
+    assert llama_load._report([(2, LOG.format(25))], 99, True, None).note is None
+
+
+def test_auto_falls_back_to_the_cpu(model, monkeypatch):
+    """If the model can't be loaded with a GPU, `auto` loads it without, and says so."""
+    library = load_library()
+    real, asked = library.llama_model_load_from_file, []
+
+    def without_gpu(path, params):
+        asked.append(params.n_gpu_layers)
+        return real(path, params) if params.n_gpu_layers == 0 else None
+
+    monkeypatch.setattr(library, "llama_supports_gpu_offload", lambda: True)
+    monkeypatch.setattr(library, "llama_model_load_from_file", without_gpu)
+    loaded = load_model(model, EngineOptions(**SMALL))
+    llama_load.free(loaded)
+
+    assert asked == [-1, 0]
+    assert "runs on the CPU" in loaded.info.note
+
+
+def test_cores():
+    """There is at least one core to use."""
+    assert usable_cores() >= 1
