@@ -145,10 +145,11 @@ def _first_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
     if budget <= 0 or not text:
         return []
     text = text[: budget * TOKEN_BYTES]
+    chosen: bytes | None = None
     ids: list[int] = []
-    chosen = b""
     for line in text.split(b"\n"):
-        longer = chosen + b"\n" + line if ids or chosen else line
+        # A line end at the start belongs to the suffix: the hole ends before it.
+        longer = line if chosen is None else chosen + b"\n" + line
         more = encode(longer)
         if len(more) > budget:
             break
