@@ -25,7 +25,7 @@ Kind = Literal["open", "close", "point", "comment"]
 
 _PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _TOKEN = rb"""\\[\\"'`]|\"{3}|'{3}|["'`()\[\]{},;:]"""
-_QUOTES = (b'"', b"'", b"`", b'"""', b"'''")
+QUOTES = (b'"', b"'", b"`", b'"""', b"'''")
 _POINTS = (b",", b";", b":")
 _STRING_PREFIX = re.compile(rb"(?<![0-9A-Za-z_\x80-\xff])[rRbBfFuUL]{1,2}\Z")
 
@@ -81,7 +81,7 @@ def scan(typed: bytes, generated: bytes, closers: bytes = b"", comment: bytes = 
     # Each part is read on its own: `"` before and `""` after the cursor are not one mark.
     before = [*pattern.finditer(line, 0, cursor)]
     after = [*pattern.finditer(line, cursor)]
-    waiting = [unit for unit in units(closers) if unit in _QUOTES]
+    waiting = [unit for unit in units(closers) if unit in QUOTES]
     reader = _Reader(line, cursor, {token[0]: token.start() for token in [*before, *after]})
     for token in before:
         reader.read(token, closable=token[0] in waiting)
@@ -135,7 +135,7 @@ class _Reader:
     def read(self, token: re.Match[bytes], closable: bool = False) -> None:
         """Take one token; `closable` says that a quote is closed by what follows the cursor."""
         text, start = token[0], token.start() - self.cursor
-        if text in _QUOTES:
+        if text in QUOTES:
             self._quote(token, closable)
         elif text in _PAIRS:
             self.stack.append((_PAIRS[text], start))

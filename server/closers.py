@@ -15,7 +15,7 @@ that is possible the text stays as it was written.
 
 import re
 
-from server.brackets import Mark, Scan, scan, unit_spans, units
+from server.brackets import QUOTES, Mark, Scan, scan, unit_spans, units
 
 _CLOSERS = re.compile(rb"[)\]}\"'`;,: \t]*")
 # Two equal quotes are an empty string that somebody wrote, not the ends of anything.
@@ -72,10 +72,14 @@ def _match(
     content_end = len(generated.rstrip(b" \t"))
     pairs: list[tuple[Mark, int]] = []
     next_index = 0
+    # What stands in a string of the text's own is text and closes nothing (`print(|)`, `"a)"`).
+    strings = [m for m in read.marks if m.kind == "close" and m.is_own and m.text in QUOTES]
     for mark in read.marks:
         if mark.kind == "comment":
             break
         if mark.kind == "open" or mark.is_own:
+            continue
+        if any(s.opener < mark.start < s.start for s in strings if s.opener is not None):
             continue
         is_next = next_index < len(wanted) and wanted[next_index] == mark.text
         if is_next and (mark.kind == "close" or _ends_like(mark, pairs, generated)):

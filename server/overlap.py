@@ -49,6 +49,8 @@ def trim_overlap(generated: bytes, following: bytes, typed: bytes = b"") -> byte
         generated = generated[:whole]
     marks = scan(typed, generated).marks
     for start in range(max(0, len(generated) - len(following)), len(generated)):
+        if generated[start] & 0xC0 == 0x80:  # inside a character: what follows may be no UTF-8
+            continue
         if not following.startswith(generated[start:]) or _splits_word(generated, start):
             continue
         if any(

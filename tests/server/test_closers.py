@@ -35,6 +35,9 @@ class TestClosers:
 CASES = [
     # typed, generated, closers, joined
     ("print(ro", "w)", ")", "w)"),
+    ("print(", '"a)", end=""', ")", '"a)", end="")'),
+    ("print(", '"a)"', ")", '"a)")'),
+    ("x = [", "'a]', 1", "];", "'a]', 1];"),
     ("print(ro", "w", ")", "w)"),
     ("print(ro", "w))", ")", "w)"),
     ("print(ro", "w));", ");", "w);"),

@@ -80,6 +80,10 @@ class TestTrimOverlap:
         """The longest end that follows anyway is cut, whole words and outer brackets only."""
         assert trim_overlap(generated.encode(), following.encode()).decode() == kept
 
+    def test_whole_characters(self):
+        """Bytes that follow and are no UTF-8 cut no character of the text."""
+        assert trim_overlap("é".encode(), b"\xa9 x") == "é".encode()
+
     @given(lines, lines)
     def test_prefix(self, generated, following):
         """What is kept is the start of the text; all of what is cut at the end follows."""
