@@ -292,13 +292,13 @@ class LlamaEngine:
                 for branch in sequences[1:]:
                     self._memory.share(own.sequence, branch, 0, chunk[0][1].position)
                 grown.n_branches = n_branches
+            # The pass overwrites the rows of earlier ones.
+            grown.rows.update({node: row.copy() for node, row in grown.rows.items()})
             self._forward(own, [entry for _, entry in chunk])
             own.resident += sum(node == ROOT for node, _ in chunk)
             for index, (node, entry) in enumerate(chunk):
                 if entry.wanted:
                     grown.rows[node] = self._batch.row(self._context, index)
-            if start + self._capacity < len(work):  # the next pass overwrites these rows
-                grown.rows.update({node: row.copy() for node, row in grown.rows.items()})
 
     def _forward(self, own: LlamaSlot, entries: list[Entry]) -> None:
         """One forward pass. Where cells are missing, other slots give theirs up, oldest first."""

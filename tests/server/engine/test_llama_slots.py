@@ -33,6 +33,25 @@ def test_longest_prefix_of_all_slots_is_reused(make_engine, fresh, architecture)
     assert fresh(architecture).agrees(row, TEXT)
 
 
+def test_what_a_sliding_window_forgot_is_not_reused(make_engine, fresh):
+    """Cells that fell out of a slot's window may be taken by others: its old text is not there."""
+    engine, oracle = make_engine("gemma3"), fresh("gemma3")
+    opened(engine, [1] * 60)
+    second = opened(engine, [2] * 100)
+    third, fourth = opened(engine, [3, *TEXT]), opened(engine, [4, *TEXT])
+    engine.drop(second)
+    opened(engine, [5] * 150)  # fills the gap, then takes what `third` no longer looks at
+
+    slot = engine.open([3, *TEXT[:30]])
+    [row] = engine.evaluate(slot, [], [ROOT])
+    engine.cut(fourth, 20)
+    [cut_row] = engine.evaluate(fourth, [(ROOT, 8)], [0])
+
+    assert slot.reused == 0 < third.resident
+    assert oracle.agrees(row, slot.tokens)
+    assert oracle.agrees(cut_row, [4, *TEXT[:19], 8])
+
+
 def test_sharing_takes_no_cells(engine):
     """Four texts of 400 tokens with a common beginning of 390 fit a context of 512."""
     slots = [opened(engine, [*([3] * 390), *([token] * 10)]) for token in range(4)]
