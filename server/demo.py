@@ -25,9 +25,9 @@ from rich.text import Text
 
 from server.completer import Completer, CompletionOptions, load_completer
 from server.completion import interruptible
-from server.errors import MidtokenError
+from server.errors import MidtokenError, ModelError
 from server.models import store
-from server.models.catalog import DEFAULT_MODEL
+from server.models.catalog import CATALOG, DEFAULT_MODEL
 from server.report import Completion
 from server.snapshot import Snapshot, offset_at
 from server.terminal import count, duration, make_console, quoted, shown_path, visible
@@ -84,6 +84,11 @@ class Answer:
 @click.option("--svg", metavar="FILE", help="Write the page as a picture, too.")
 def demo(svg: str | None) -> None:
     """Show completions with and without healing, side by side."""
+    if not store.is_whole(CATALOG[DEFAULT_MODEL]):
+        raise ModelError(
+            f"the demo needs {DEFAULT_MODEL}: `make model` or `midtoken model pull {DEFAULT_MODEL}`"
+            " fetches it"
+        )
     path = store.resolve(DEFAULT_MODEL)
     console = make_console()
     console.print(Text("loading the model", style="dim"))
@@ -140,7 +145,7 @@ def tokens_remark(completer: Completer, example: Example, healed: Answer) -> str
                 break
         return " ".join(f"[{visible(piece)}]" for piece in shown)
 
-    return f"its tokens as typed: {pieces(typed)}, in the whole line: {pieces(typed + text)}"
+    return f"tokens as typed:    {pieces(typed)}\nin the whole line:  {pieces(typed + text)}"
 
 
 def example_page(example: Example, answers: list[Answer], remark: str) -> Group:
@@ -156,8 +161,8 @@ def example_page(example: Example, answers: list[Answer], remark: str) -> Group:
     table.add_row(*(verdict_line(example, given.completion) for given in answers))
     table.add_row(*(costs_line(given) for given in answers))
     title = Text.assemble((example.title, "bold cyan"), ("  " + example.name, "dim"))
-    note = Text("  " + remark, style="dim")
-    return Group(Text(), title, Text(), source, note, Text(), table)
+    note = Text("\n".join("  " + line for line in remark.splitlines()), style="dim")
+    return Group(Text(), title, Text(), source, Text(), note, Text(), table)
 
 
 def result_line(example: Example, completion: Completion) -> Text:

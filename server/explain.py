@@ -119,7 +119,8 @@ def _print_suggestion(
         length = _replaced_bytes(snapshot, item)
         old = _decoded(snapshot.text[snapshot.cursor : snapshot.cursor + length])
         if old:
-            columns = f"columns {item.start[1] + 1} to {item.end[1]}"
+            first, last = item.start[1] + 1, item.end[1]
+            columns = f"column {first}" if first == last else f"columns {first} to {last}"
             print_row(console, "replaces", f"{quoted(old)} ({columns})")
         else:
             print_row(console, "replaces", "nothing: it is inserted at the cursor")
