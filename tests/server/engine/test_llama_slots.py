@@ -42,14 +42,14 @@ def test_what_a_sliding_window_forgot_is_not_reused(make_engine, fresh):
     engine.drop(second)
     opened(engine, [5] * 150)  # fills the gap, then takes what `third` no longer looks at
 
-    slot = engine.open([3, *TEXT[:30]])
+    slot = engine.open([3, *TEXT[:49]])
     [row] = engine.evaluate(slot, [], [ROOT])
-    engine.cut(fourth, 20)
+    engine.cut(fourth, 50)
     [cut_row] = engine.evaluate(fourth, [(ROOT, 8)], [0])
 
     assert slot.reused == 0 < third.resident
     assert oracle.agrees(row, slot.tokens)
-    assert oracle.agrees(cut_row, [4, *TEXT[:19], 8])
+    assert oracle.agrees(cut_row, [4, *TEXT[:49], 8])
 
 
 def test_sharing_takes_no_cells(engine):
