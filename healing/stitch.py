@@ -9,8 +9,6 @@ b'\xc3\xa9'
 
 from dataclasses import dataclass, field
 
-from healing.unfinished import unfinished_tail
-
 
 @dataclass
 class Stitch:
@@ -28,9 +26,8 @@ class Stitch:
         skipped = min(self.owed, len(generated))
         self.owed -= skipped
         self.text += generated[skipped:]
-        ready = len(self.text) - len(unfinished_tail(bytes(self.text[-4:])))
-        shown = bytes(self.text[self.given : ready])
-        self.given = max(self.given, ready)
+        shown = _valid_part(bytes(self.text[self.given :]))
+        self.given += len(shown)
         return shown
 
     def finish(self) -> bytes:
@@ -38,9 +35,13 @@ class Stitch:
 
         A character left unfinished is dropped, and so is all from the first byte that is no UTF-8.
         """
-        text = bytes(self.text)
-        try:
-            text.decode()
-        except UnicodeDecodeError as error:
-            return text[: error.start]
-        return text
+        return _valid_part(bytes(self.text))
+
+
+def _valid_part(text: bytes) -> bytes:
+    """The longest prefix of a text that is whole characters of UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return text[: error.start]
+    return text
