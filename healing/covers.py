@@ -25,6 +25,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
+import numpy as np
+
 from healing.tokenization import Tokenization
 from healing.unfinished import finishing_bytes
 from healing.vocabulary import Vocabulary
@@ -199,10 +201,13 @@ def _prefixes(
 
 def _has_leaf(tokenization: Tokenization, path: tuple[int, ...], owed: bytes) -> bool:
     """Whether a path can be continued by a token that starts with `owed` and goes on."""
-    likely = iter(sorted(tokenization.trie.extending(owed).tolist()))
+    leaves = tokenization.trie.extending(owed)
+    if len(leaves) > NEIGHBOURS:  # at the cursor that is nearly the whole vocabulary
+        leaves = np.partition(leaves, NEIGHBOURS)[:NEIGHBOURS]
+    first = sorted(leaves.tolist())
+    likely = iter(first)
     merges = tokenization.merges
     if merges is not None and path:
-        first = list(islice(likely, NEIGHBOURS))
         apart = (token for token in first if merges.separate(path[-1], token))
         likely = chain(first[:1], apart)
     return any(admissible(tokenization, path, token) for token in islice(likely, PROBES))

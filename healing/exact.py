@@ -217,7 +217,7 @@ def score(tree: CoveringTree, rows: Rows, stops: Iterable[int], temperature: flo
         np.concatenate(owners) if owners else np.empty(0, dtype=np.int64),
         np.concatenate(tokens) if tokens else np.empty(0, dtype=np.int64),
         joined,
-        float(np.logaddexp.reduce(joined)) if len(joined) else -np.inf,
+        log_normaliser(joined) if len(joined) else -np.inf,
         {path: mass for path, mass in reach.items() if path not in normalisers},
     )
 
