@@ -46,7 +46,17 @@ CORPUS = (
 
 def byte_level(split: str, corpus: str, size: int, longest: int) -> Tokenizer:
     """A byte-pair tokenizer with a byte-level alphabet, trained on a small corpus."""
-    tokenizer = Tokenizer(models.BPE())
+    tokenizer = with_pretokenizer(models.BPE(), split)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=["<end>"], max_token_length=longest, show_progress=False
+    )
+    tokenizer.train_from_iterator([corpus, corpus[::-1], corpus[7:] + corpus[:7]], trainer)
+    return tokenizer
+
+
+def with_pretokenizer(model: models.BPE, split: str) -> Tokenizer:
+    """A tokenizer that splits by a pattern and spells bytes in the byte-level alphabet."""
+    tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(split), "isolated"),
@@ -54,10 +64,6 @@ def byte_level(split: str, corpus: str, size: int, longest: int) -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=["<end>"], max_token_length=longest, show_progress=False
-    )
-    tokenizer.train_from_iterator([corpus, corpus[::-1], corpus[7:] + corpus[:7]], trainer)
     return tokenizer
 
 
@@ -87,6 +93,25 @@ def toy(name: str, *, merges: bool = True) -> tuple[Tokenizer, Tokenization]:
     """A toy byte-pair tokenizer by the name of its pretokenizer."""
     tokenizer = byte_level(SPLITS[name], CORPUS, 34, 3)
     return tokenizer, tokenization_of(tokenizer, merges=merges)
+
+
+CLOSED = "本朜欜欬"
+"""The characters that the bytes of 本 (E6 9C AC) can make: cut anywhere, they go on as these."""
+CLOSED_MERGES = [
+    *[("¬", "æ"), ("Ġ", "a"), ("æ", "ľ"), ("ľ", "¬æ"), ("¬", "¬æ"), ("æľ", "ľ"), ("æľ", "¬")],
+    *[("Ġa", "a"), ("¬", "¬"), ("Ġ", "æľ")],
+]
+"""In the letters of the byte-level alphabet: æ is E6, ľ is 9C, ¬ is AC, Ġ is a blank."""
+
+
+@cache
+def closed() -> tuple[Tokenizer, Tokenization]:
+    """A toy tokenizer whose tokens end inside characters, over `CLOSED`, `a` and the blank."""
+    letters = ["<end>", "æ", "ľ", "¬", "a", "Ġ", *(left + right for left, right in CLOSED_MERGES)]
+    ids = {letter: index for index, letter in enumerate(letters)}
+    tokenizer = with_pretokenizer(models.BPE(ids, CLOSED_MERGES), QWEN)
+    tokenizer.add_special_tokens(["<end>"])
+    return tokenizer, tokenization_of(tokenizer)
 
 
 class TableModel:
