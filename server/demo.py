@@ -170,7 +170,7 @@ def result_line(example: Example, completion: Completion) -> Text:
     if not completion.items:
         reason = completion.empty_reason or "no reason was given"
         return Text.assemble(example.typed, (f" (nothing: {reason})", "dim"))
-    return Text.assemble(example.typed, (visible(completion.items[0].text), "bold green"))
+    return Text.assemble(example.typed, (visible(completion.items[0].text), "bold green underline"))
 
 
 def verdict_line(example: Example, completion: Completion) -> Text:

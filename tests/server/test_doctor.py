@@ -53,7 +53,7 @@ def test_a_usable_model_is_tried(tmp_path, capsys):
     found = table(capsys)
     assert not [name for name, (state, _) in found.items() if state == "problem"]
     assert found["model"] == ("ok", "tiny llama (llama ?B (guessed) all F32)")
-    assert found["context"][1].startswith("512 tokens, 65.5 kB of memory")
+    assert found["context"][1].startswith("512 tokens, 125.8 kB of memory")
     assert found["trees"][0] == "ok"
     assert found["vocabulary"] == (
         "ok",

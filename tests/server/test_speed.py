@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.completer import CPU_BUDGET, load_completer
 from server.engine.llama import load
 from server.engine.llama_load import EngineOptions
+from server.snapshot import Snapshot
 from server.speed import STEPS, Speed, budget, measure, remember, round_budget
 from tests.server.test_explain import INFO
 from tests.tiny_model import write_tiny_model
@@ -101,3 +103,21 @@ def test_any_model_can_be_measured(tmp_path: Path, architecture, n_ctx):
 
     assert speed.prefill > 0
     assert speed.decoding > 0
+
+
+def test_a_measured_machine_reads_longer_prompts(tmp_path, monkeypatch):
+    """The completer gives a prompt as much text as was measured, and is careful before."""
+    monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path))
+    path = write_tiny_model(tmp_path / "tiny.gguf")
+    text = b"self.numbers.append(int(line))\n" * 400
+    prompts = []
+
+    for _ in range(2):
+        completer = load_completer(path, EngineOptions(threads=1))
+        answer = completer.complete(Snapshot("t.py", 0, text, len(text), "python"))
+        prompts.append(answer.tokens.prompt)
+        remember(completer.engine.info, 1, Speed(400.0, 30.0))
+        completer.close()
+
+    assert prompts[0] <= CPU_BUDGET + 4  # the marks of the prompt
+    assert CPU_BUDGET * 3 < prompts[1] <= 640 + 4
