@@ -7,7 +7,9 @@ ordinary ids.
 """
 
 import json
+import re
 from collections.abc import Callable
+from itertools import zip_longest
 
 from tokenizers import Tokenizer
 
@@ -29,20 +31,16 @@ def encode_bytes(encode_text: Encode, byte_ids: dict[int, int], data: bytes) -> 
     Raises:
         ValueError: A byte outside valid UTF-8 has no token of its own.
     """
+    # Bytes that are not UTF-8 come out as lone surrogates, which no valid text contains.
+    runs = re.split("([\udc80-\udcff]+)", data.decode("utf-8", "surrogateescape"))
     ids: list[int] = []
-    while data:
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            if error.start:
-                ids += encode_text(data[: error.start])
-            for byte in data[error.start : error.end]:
-                if byte not in byte_ids:
-                    raise ValueError(f"no token spells the byte 0x{byte:02x}") from error
-                ids.append(byte_ids[byte])
-            data = data[error.end :]
-        else:
-            return ids + encode_text(data)
+    for text, broken in zip_longest(runs[::2], runs[1::2], fillvalue=""):
+        if text:
+            ids += encode_text(text.encode())
+        for byte in broken.encode("utf-8", "surrogateescape"):
+            if byte not in byte_ids:
+                raise ValueError(f"no token spells the byte 0x{byte:02x}")
+            ids.append(byte_ids[byte])
     return ids
 
 

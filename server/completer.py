@@ -6,6 +6,7 @@ and tests all call `Completer.complete`.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -20,6 +21,7 @@ from server.engine import TokenEngine
 from server.engine.llama import load
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import load_tables
+from server.errors import Cancelled, UnknownVocabularyError
 from server.prompt import build_prompt
 from server.report import Completion, Item, TokenCounts
 from server.rules import Finished, finish, place_at, settled, should_stop
@@ -86,6 +88,7 @@ class Completer:
         usual = GPU_BUDGET if engine.info.offloaded_layers else CPU_BUDGET
         self._default_budget = usual if budget is None else budget
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
+        self._cancelled = False
         self.loading_ms: dict[str, float] = {}
 
     def complete(
@@ -107,6 +110,7 @@ class Completer:
             Cancelled: `cancel` was called.
         """
         started = perf_counter()
+        self._cancelled = False
         engine, info = self.engine, self.engine.info
         place = place_at(snapshot)
         method, note = self._method(options.healing)
@@ -135,6 +139,11 @@ class Completer:
             if on_text:
                 on_text(settled(place, text).decode(errors="ignore"))
 
+        def stop(text: bytes) -> bool:
+            if self._cancelled:  # the engine forgets a cancel that comes between two passes
+                raise Cancelled("the request was cancelled")
+            return should_stop(place, text)
+
         generation = generate(
             engine,
             self.tokenization,
@@ -142,7 +151,7 @@ class Completer:
             method,
             rows=self._rows_of(prompt.head),
             max_tokens=options.max_tokens,
-            should_stop=lambda text: should_stop(place, text),
+            should_stop=stop,
             sampling=options.sampling,
             note=note,
             on_text=show,
@@ -166,6 +175,7 @@ class Completer:
 
     def cancel(self) -> None:
         """Stop the running request, from any thread."""
+        self._cancelled = True
         self.engine.cancel()
 
     def close(self) -> None:
@@ -189,8 +199,10 @@ class Completer:
         """Tokens of text around the hole."""
         info = self.engine.info
         asked = self._default_budget if options.context_tokens is None else options.context_tokens
-        # What is typed (128 tokens), marks, and the answer need room as well.
-        return max(0, min(asked, info.context_tokens - options.max_tokens - 160))
+        # What is typed (128 tokens), marks, and the answer need room as well. An answer that may be
+        # longer than the context must not leave the prompt without any text.
+        answer = min(options.max_tokens, info.context_tokens // 2)
+        return max(0, min(asked, info.context_tokens - answer - 160))
 
     def _rows_of(self, head: tuple[int, ...]) -> RowCache:
         rows = self._rows.setdefault(head, RowCache())
@@ -235,23 +247,22 @@ class Completer:
 def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Completer:  # noqa: B008
     """Load a model file. Raises ModelError or EngineError with what to do about it."""
     started = perf_counter()
-    engine = load(path, options)
-    loaded = perf_counter()
-    try:
+    tables = None
+    with suppress(UnknownVocabularyError):  # then llama.cpp is asked, and healing is by bytes
         tables = load_tables(path)
-        tokenization = Tokenization(
-            tables.vocabulary,
-            PrefixTrie.build(tables.vocabulary),
-            engine.encode,
-            Merges(tables.merges, len(tables.vocabulary)) if len(tables.merges) else None,
-        )
-    except BaseException:
-        engine.close()
-        raise
-    measured = budget(engine.info, options.threads or usable_cores())
-    completer = Completer(engine, tokenization, byte_level=tables.byte_level, budget=measured)
+    prepared = perf_counter()
+    engine = load(path, options, tables.vocabulary if tables else None)
+    loaded = perf_counter()
+    vocabulary = engine.vocabulary
+    merges = Merges(tables.merges, len(vocabulary)) if tables and len(tables.merges) else None
+    completer = Completer(
+        engine,
+        Tokenization(vocabulary, PrefixTrie.build(vocabulary), engine.encode, merges),
+        byte_level=bool(tables and tables.byte_level),
+        budget=budget(engine.info, options.threads or usable_cores()),
+    )
     completer.loading_ms = {
-        "load_model": 1e3 * (loaded - started),
-        "load_tables": 1e3 * (perf_counter() - loaded),
+        "load_model": 1e3 * (loaded - prepared),
+        "load_tables": 1e3 * (prepared - started + perf_counter() - loaded),
     }
     return completer

@@ -17,6 +17,10 @@ class ModelError(MidtokenError):
     """A model file is missing, damaged or of a kind that cannot be used."""
 
 
+class UnknownVocabularyError(ModelError):
+    """A model file's vocabulary is of a kind that our own reader does not know."""
+
+
 class EngineError(MidtokenError):
     """The model cannot be run: no memory, a failed backend, a context that is too small."""
 

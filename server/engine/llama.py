@@ -38,8 +38,7 @@ from server.engine.llama_vocabulary import (
     stop_tokens,
     vocabulary_of,
 )
-from server.engine.tables import load_tables
-from server.errors import Cancelled, EngineError, ModelError
+from server.errors import Cancelled, EngineError
 
 
 @dataclass(eq=False)
@@ -55,14 +54,21 @@ class _Grown:
     rows: dict[int, Row] = field(default_factory=dict)
 
 
-def load(path: Path, options: EngineOptions) -> "LlamaEngine":
-    """An engine for a model file. Raises ModelError or EngineError, see `llama_load`."""
+def load(path: Path, options: EngineOptions, vocabulary: Vocabulary | None = None) -> "LlamaEngine":
+    """An engine for a model file.
+
+    Args:
+        path: The file.
+        options: How to run it.
+        vocabulary: The file's vocabulary, where it was read already (`tables`); asking llama.cpp
+            for it takes most of a second.
+
+    Raises:
+        ModelError, EngineError: See `llama_load`.
+    """
     loaded = load_model(path, options)
     try:
-        try:
-            vocabulary = load_tables(path).vocabulary
-        except ModelError:  # a kind of vocabulary that our reader of files does not know
-            vocabulary = vocabulary_of(loaded.vocabulary)
+        vocabulary = vocabulary or vocabulary_of(loaded.vocabulary)
         return LlamaEngine(loaded, vocabulary, options.slots)
     except BaseException:
         free(loaded)

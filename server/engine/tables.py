@@ -25,7 +25,7 @@ from healing.vocabulary import TokenKind, Vocabulary
 from server.engine import table_cache
 from server.engine.gguf import Metadata, StringArray, read_metadata
 from server.engine.spelling import byte_level_vocabulary, plain_vocabulary
-from server.errors import ModelError
+from server.errors import ModelError, UnknownVocabularyError
 
 FORMAT = 1
 """Part of the cache's key. Raise it with every change to what `build_tables` makes of a file."""
@@ -110,7 +110,7 @@ def build_tables(metadata: Metadata) -> Tables:
     if model in {"none", "no_vocab"}:
         raise ModelError(f"{metadata.path}: has no vocabulary; choose a model that completes text")
     if model != "gpt2" and model not in PLAIN_MODELS:
-        raise ModelError(
+        raise UnknownVocabularyError(
             f"{metadata.path}: has a vocabulary of the kind {model!r}, which is not supported;"
             f" choose a model with gpt2 (byte-level) or {', '.join(sorted(PLAIN_MODELS))}"
         )
