@@ -24,8 +24,11 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.temperature <= 100:
-            raise ValueError(f"temperature must be between 0 and 100, not {self.temperature}")
+        # Logits divided by less would leave the range of 32-bit numbers.
+        if self.temperature and not 1e-3 <= self.temperature <= 100:
+            raise ValueError(
+                f"temperature must be 0, or between 0.001 and 100, not {self.temperature}"
+            )
         if self.top_k < 0:
             raise ValueError(f"top-k must be 0 (off) or more, not {self.top_k}")
         if not 0 < self.top_p <= 1:

@@ -52,7 +52,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads."),
         click.option(
             "--context-size",
-            type=click.IntRange(16),
+            type=click.IntRange(16, 1 << 24),
             default=4096,
             show_default=True,
             help="Tokens of memory for all texts together.",
@@ -85,7 +85,18 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@cli.command()
+class LocationCommand(click.Command):
+    """A command whose argument may be `-:LINE:COLUMN`, which click would take for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, such a location last."""
+        found = [] if "--" in args else [arg for arg in args if arg.startswith("-:")]
+        if found:
+            args = [*(arg for arg in args if arg not in found), "--", *found]
+        return super().parse_args(ctx, args)
+
+
+@cli.command(cls=LocationCommand)
 @click.argument("location", metavar="FILE:LINE:COLUMN")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--explain", is_flag=True, help="Show how the completion came about.")
@@ -118,7 +129,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
     """Print the text that belongs after the cursor.
 
-    LINE and COLUMN count from 1, columns in characters. FILE may be `-` for standard input.
+    LINE and COLUMN count from 1, columns in characters. `-:LINE:COLUMN` reads standard input.
     """
     from server.completion import run_completion
 
@@ -138,6 +149,12 @@ def doctor(**options: Unpack[EngineArguments]) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit; every error becomes one line on standard error."""
+    if sys.stdin is None:  # closed by whoever started us
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    if sys.stdout is None:
+        sys.exit(fail("standard output is closed: there is nowhere to print to"))
     try:
         cli.main(args=arguments, standalone_mode=False)
         sys.stdout.flush()
@@ -146,6 +163,9 @@ def main(arguments: list[str] | None = None) -> None:
         code = error.exit_code
     except click.Abort:
         code = fail("cancelled")
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        code = 2
     except click.ClickException as error:
         code = fail(error.format_message(), usage=True)
     except UsageError as error:
@@ -158,11 +178,19 @@ def main(arguments: list[str] | None = None) -> None:
         code = fail("cancelled")
     except BrokenPipeError:
         # Whoever read the output has gone: nobody is left to be told anything.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _discard_output()
         code = 1
+    except OSError as error:
+        _discard_output()
+        code = fail(f"{error.filename or 'standard output'}: {error.strerror or error}")
     except MemoryError:
         code = fail("there is not enough memory: choose a smaller model or --context-size")
     sys.exit(code)
+
+
+def _discard_output() -> None:
+    """Let what cannot be written go nowhere: the interpreter would try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def fail(message: str, *, usage: bool = False) -> int:

@@ -4,6 +4,7 @@ The model runs in a thread of its own, so that Ctrl-C is heard while it computes
 """
 
 import json
+import math
 import sys
 import threading
 from collections.abc import Callable
@@ -21,6 +22,9 @@ from server.models import store
 from server.models.catalog import CATALOG
 from server.report import Completion
 from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document
+
+MOST_LAYERS = 10_000
+"""More than any model has, and few enough for llama.cpp's numbers."""
 
 
 def run_completion(location: str, options: CompleteArguments) -> None:
@@ -62,7 +66,10 @@ def run_completion(location: str, options: CompleteArguments) -> None:
     completion = interruptible(work)
     text = completion.items[0].text if completion.items else ""
     if options["as_json"]:
-        click.echo(json.dumps(completion.as_json(), ensure_ascii=False))
+        # Always UTF-8; what is none in a path becomes an escape, so that it stays JSON.
+        line = json.dumps(completion.as_json(), ensure_ascii=False)
+        output.write(line.encode(errors="backslashreplace") + b"\n")
+        output.flush()
     elif options["explain"]:
         from server.explain import explain
 
@@ -99,6 +106,10 @@ def engine_options_of(options: EngineArguments) -> EngineOptions:
     layers = options["gpu_layers"]
     try:
         split = tuple(float(share) for share in options["tensor_split"].split(",") if share)
+        if not all(0 <= share < math.inf for share in split):
+            raise ValueError(f"{options['tensor_split']!r} is no list of shares")
+        if layers != "auto" and not 0 <= int(layers) <= MOST_LAYERS:
+            raise ValueError(f"{layers} layers are outside 0 to {MOST_LAYERS}")
         return EngineOptions(
             n_ctx=options["context_size"],
             threads=options["threads"],

@@ -127,7 +127,7 @@ def generate(
             if should_stop(bytes(stitch.text[: stitch.given])):
                 ended = "stop rule"
                 break
-        if len(logprobs) >= max_tokens:
+        if len(logprobs) >= max_tokens or len(slot.tokens) >= engine.info.context_tokens:
             ended = "token limit"
             break
         [row] = engine.evaluate(slot, [(ROOT, token)], [0])

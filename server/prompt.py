@@ -96,12 +96,21 @@ def build_prompt(
 def _left_cut(text: bytes, line_start: int, tokenization: Tokenization) -> int:
     """Where head ends and typed begins when no token separates them: a sure boundary.
 
-    Before the line if there is one, so that it stays while the line is typed.
+    Before the line if there is one, so that it stays while the line is typed; in any case so that
+    at most `TYPED_TOKENS` tokens come after it.
     """
-    cut = tokenization.sure_boundary(text, line_start)
-    cut = cut or tokenization.sure_boundary(text, len(text))
-    earliest = len(text) - TYPED_TOKENS * 4
-    return cut if cut or earliest <= 0 else _character_start(text, earliest)
+    earliest = _last_start(text, tokenization)
+    for limit in (line_start, len(text)):
+        cut = tokenization.sure_boundary(text, limit)
+        if cut and cut >= earliest:
+            return cut
+    return _character_start(text, earliest)
+
+
+def _last_start(text: bytes, tokenization: Tokenization) -> int:
+    """Where the last `TYPED_TOKENS` tokens of a text start; 0 if it has no more."""
+    ids = tokenization.encode(text)
+    return len(tokenization.vocabulary.decode(ids[:-TYPED_TOKENS]))
 
 
 def _only(root: int | None) -> tuple[int, ...]:
@@ -112,10 +121,9 @@ def _only(root: int | None) -> tuple[int, ...]:
 
 def _anchor(typed: bytes, tokenization: Tokenization) -> tuple[bytes, bytes]:
     """The line before the cursor, cut so that at most `TYPED_TOKENS` tokens come after the cut."""
-    ids = tokenization.encode(typed)
-    if len(ids) <= TYPED_TOKENS:
+    earliest = _last_start(typed, tokenization)
+    if not earliest:
         return b"", typed
-    earliest = len(tokenization.vocabulary.decode(ids[:-TYPED_TOKENS]))
     cut = tokenization.sure_boundary(typed, len(typed) - tokenization.vocabulary.longest)
     if cut < earliest:
         cut = _character_start(typed, earliest)

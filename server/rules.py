@@ -37,6 +37,9 @@ from server.snapshot import Snapshot, line_bounds, with_lf
 FOLLOWING_BYTES = 4096
 """So much of the text after the line is kept to look for repeats."""
 
+CLOSERS_BYTES = 1024
+"""A longer rest of a line counts as code: nobody waits for so many brackets to be closed."""
+
 _CHAT_MARK = re.compile(
     r"<\|\w+\|>|(?:<\|\w*\|?)+\Z|<｜[^｜\n]*(?:｜>|\Z)|\[/?INST\]|<(?:start|end)_of_turn>|<fim_\w+>".encode()
 )
@@ -74,8 +77,8 @@ class Place:
 
     @cached_property
     def closers(self) -> bytes | None:
-        """The rest of the line if only closers are in it, else None."""
-        return closers(self.rest)
+        """The rest of the line if only closers are in it, and not too many; else None."""
+        return closers(self.rest) if len(self.rest) <= CLOSERS_BYTES else None
 
     @cached_property
     def tail(self) -> bytes:

@@ -40,8 +40,9 @@ class Entry:
 def default_folder() -> Path:
     """`$MIDTOKEN_HOME/cache/tables`, else `tables` in the user's cache folder of midtoken."""
     home = os.environ.get("MIDTOKEN_HOME")
-    base = Path(home).expanduser() / "cache" if home else platformdirs.user_cache_path("midtoken")
-    return base / "tables"
+    if home:  # pathlib's `expanduser` raises for users that do not exist
+        return Path(os.path.expanduser(home)) / "cache" / "tables"  # noqa: PTH111
+    return platformdirs.user_cache_path("midtoken") / "tables"
 
 
 def find(model: Path, folder: Path, version: int) -> Entry | None:

@@ -46,7 +46,13 @@ class Installed:
 def folder() -> Path:
     """The folder of model files; it need not exist."""
     home = os.environ.get("MIDTOKEN_HOME")
-    return (Path(home).expanduser() if home else platformdirs.user_data_path("midtoken")) / "models"
+    base = expanded(home) if home else platformdirs.user_data_path("midtoken")
+    return base / "models"
+
+
+def expanded(path: str) -> Path:
+    """A path with a home folder for `~`; as it is if that folder is not known."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib's own raises for unknown users
 
 
 def path_of(model: Model) -> Path:
@@ -72,7 +78,7 @@ def resolve(name_or_path: str) -> Path:
     """
     if name_or_path in CATALOG:
         return _resolve_model(CATALOG[name_or_path])
-    path = Path(name_or_path).expanduser()
+    path = expanded(name_or_path)
     if path.is_file():
         return _checked_gguf(path)
     if path.is_dir():
