@@ -28,7 +28,7 @@ from itertools import chain, islice
 import numpy as np
 
 from healing.tokenization import Tokenization
-from healing.unfinished import finishing_bytes
+from healing.unfinished import finishing_bytes, is_text, unfinished_tail
 from healing.vocabulary import Vocabulary
 
 ROOT = -1
@@ -154,9 +154,16 @@ def covering_tree(typed: bytes, tokenization: Tokenization) -> CoveringTree:
 
 
 def admissible(tokenization: Tokenization, path: tuple[int, ...], token: int) -> bool:
-    """Whether some text that starts a pretoken at the path's start is split into path and token."""
+    """Whether some text that starts a pretoken at the path's start is split into path and token.
+
+    The path may spell anything, for that may have been typed; what the token adds must be UTF-8.
+    """
     wanted = [*path, token]
     text = tokenization.vocabulary.decode(wanted)
+    piece = tokenization.vocabulary[token]
+    begun = unfinished_tail(text[: len(text) - len(piece)])
+    if not (is_text(begun + piece) or (begun and is_text(piece))):
+        return False
     endings = _endings(text, tokenization, token)
     merges = tokenization.merges
     if path and merges is not None and not merges.separate(path[-1], token):

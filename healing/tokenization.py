@@ -53,6 +53,13 @@ class Tokenization:
         """The `WITNESSES` that this vocabulary can spell."""
         return tuple(w for w in WITNESSES if self.vocabulary.decode(self.encode(w)) == w)
 
+    @cached_property
+    def inner_tokens(self) -> tuple[tuple[int, bytes], ...]:
+        """The tokens that start inside a UTF-8 character and what they spell, short ones first."""
+        ids = np.concatenate([self.trie.starting_with(bytes([b])) for b in range(0x80, 0xC0)])
+        spelled = ((token, self.vocabulary[token]) for token in ids.tolist())
+        return tuple(sorted(spelled, key=lambda entry: (len(entry[1]), entry[1])))
+
     def sure_boundary(self, text: bytes, limit: int) -> int:
         """The last offset up to `limit` at which the text is split, whatever follows; 0 for none.
 

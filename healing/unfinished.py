@@ -6,11 +6,18 @@ that byte-pair encoding could leave in a token of their own: `finishing_bytes` l
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from healing.tokenization import Tokenization
 
 TRIES = 64
 """Endings offered at most: as many as a last byte has values."""
+
+MORE_TOKENS = 3
+"""How many tokens an ending has after its first: enough for one character, byte by byte."""
+
+WAYS = 2
+"""How many endings are offered for each beginning."""
 
 
 def unfinished_tail(text: bytes) -> bytes:
@@ -43,10 +50,27 @@ def _can_go_on(head: bytes) -> bool:
     return len(head) < 2 or low <= head[1] <= high
 
 
+def is_text(data: bytes) -> bool:
+    r"""Whether bytes are UTF-8 so far: whole characters, and perhaps the beginning of one more.
+
+    >>> is_text(b"a\xe6\x9c"), is_text(b"\x9ca")
+    (True, False)
+    """
+    tail = unfinished_tail(data)
+    try:
+        data[: len(data) - len(tail)].decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def finishing_bytes(
     text: bytes, tokenization: Tokenization, token: int | None = None
 ) -> Iterator[bytes]:
     """Endings that finish the character at a text's end, likely ones first; nothing if it is whole.
+
+    Each is what some tokens spell that could follow each other, so it may go on with more
+    characters: a token may end one character and begin the next.
 
     Args:
         text: Any bytes.
@@ -55,35 +79,23 @@ def finishing_bytes(
             merge into it are left out.
     """
     tail = unfinished_tail(text)
-    if not tail:
-        return
-    length = 2 if tail[0] < 0xE0 else 3 if tail[0] < 0xF0 else 4
-    missing = length - len(tail)
-    offered: set[bytes] = set()
-    for second in range(0x80, 0xC0):
-        for other in tokenization.trie.starting_with(bytes([second])).tolist():
-            merges = tokenization.merges
-            if token is not None and merges and not merges.separate(token, other):
-                continue
-            for ending in _fill(tokenization.vocabulary[other][:missing], missing):
-                if ending not in offered and _is_character(tail + ending):
-                    offered.add(ending)
-                    yield ending
-                    if len(offered) == TRIES:
-                        return
+    if tail:
+        endings = _endings(tail, tokenization, token, MORE_TOKENS)
+        yield from islice(dict.fromkeys(islice(endings, 2 * TRIES)), TRIES)
 
 
-def _fill(start: bytes, missing: int) -> Iterator[bytes]:
-    """A few ways to reach the number of missing bytes."""
-    if len(start) == missing:
-        yield start
-    else:
-        for last in (0x80, 0x9F, 0xA0, 0xBF):
-            yield from _fill(start + bytes([last]), missing)
-
-
-def _is_character(data: bytes) -> bool:
-    try:
-        return len(data.decode()) == 1
-    except UnicodeDecodeError:
-        return False
+def _endings(
+    tail: bytes, tokenization: Tokenization, token: int | None, more_tokens: int
+) -> Iterator[bytes]:
+    merges = tokenization.merges
+    for other, piece in tokenization.inner_tokens:
+        if not is_text(tail + piece):
+            continue
+        if token is not None and merges is not None and not merges.separate(token, other):
+            continue
+        rest = unfinished_tail(tail + piece)
+        if not rest:
+            yield piece
+        elif more_tokens:
+            endings = _endings(rest, tokenization, other, more_tokens - 1)
+            yield from (piece + ending for ending in islice(endings, WAYS))

@@ -58,21 +58,22 @@ class TestFinishingBytes:
 
     @given(st.characters(min_codepoint=0x800, max_codepoint=0xFFFF, codec="utf-8"))
     def test_finish_the_character(self, character):
-        """Each ending makes exactly one character; none is offered twice or for whole text."""
+        """Each ending makes whole characters; none is offered twice, or for whole text."""
         whole = character.encode()
 
         assert list(finishing_bytes(b"ab" + whole, self.TOKENIZATION)) == []
         for count in (1, 2):
             endings = list(finishing_bytes(b"ab" + whole[:count], self.TOKENIZATION))
             assert len(set(endings)) == len(endings) <= TRIES
-            assert all(len((whole[:count] + ending).decode()) == 1 for ending in endings)
+            assert all((whole[:count] + ending).decode() for ending in endings)
 
     def test_leave_out_what_would_be_merged_into_the_token(self):
         """An ending whose first byte the merges join to the token is no proof of anything."""
         merges, token = self.TOKENIZATION.merges, self.TOKENIZATION.vocabulary.byte_ids()
-        apart = {b for b in (0x9C, 0xAC) if merges.separate(token[0xE6], token[b])}
+        inner = self.TOKENIZATION.inner_tokens
+        apart = {piece[0] for other, piece in inner if merges.separate(token[0xE6], other)}
 
         endings = finishing_bytes(b"\xe6", self.TOKENIZATION, token[0xE6])
 
-        assert {ending[0] for ending in endings} == apart
-        assert len(apart) < 2
+        assert apart
+        assert {ending[0] for ending in endings} <= apart

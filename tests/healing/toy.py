@@ -95,6 +95,54 @@ def toy(name: str, *, merges: bool = True) -> tuple[Tokenizer, Tokenization]:
     return tokenizer, tokenization_of(tokenizer, merges=merges)
 
 
+@cache
+def other(kind: str) -> tuple[Tokenizer, Tokenization]:
+    """A Unigram or WordPiece tokenizer over the toy alphabet, without byte tokens."""
+    if kind == "unigram":
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.UnigramTrainer(vocab_size=30, show_progress=False)
+    else:
+        tokenizer = Tokenizer(models.WordPiece(unk_token="?", continuing_subword_prefix=""))
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=30,
+            special_tokens=["?"],
+            continuing_subword_prefix="",
+            show_progress=False,
+        )
+    tokenizer.train_from_iterator([CORPUS], trainer)
+    vocabulary = Vocabulary.from_tokenizer(tokenizer)
+    encode = tokenizer_encode(tokenizer, vocabulary.byte_ids())
+    return tokenizer, Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, None)
+
+
+@cache
+def small(name: str, alphabet: str) -> tuple[Tokenizer, Tokenization]:
+    """A toy byte-pair tokenizer over a part of the alphabet: fewer texts to enumerate."""
+    corpus = "".join(letter for letter in CORPUS * 2 if letter in alphabet)
+    tokenizer = byte_level(SPLITS[name], corpus, 22, 3)
+    return tokenizer, tokenization_of(tokenizer)
+
+
+@cache
+def every_byte() -> Tokenization:
+    """A toy tokenizer with a token for every byte, and some more."""
+    tokenizer = with_pretokenizer(models.BPE(), QWEN)
+    trainer = trainers.BpeTrainer(
+        vocab_size=330,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=["<end>"],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(
+        ["日本語 é 日本 ab\n  ab (1)", "👨‍👩‍👧 👨 ab ab é日本語"], trainer
+    )
+    return tokenization_of(tokenizer)
+
+
 CLOSED = "本朜欜欬"
 """The characters that the bytes of 本 (E6 9C AC) can make: cut anywhere, they go on as these."""
 CLOSED_MERGES = [
