@@ -1,0 +1,241 @@
+"""Settings from several places, checked and merged into one set of options.
+
+Later layers win. The order to give them in, lowest first:
+
+1. the file of the workspace (`midtoken.toml`, else `[tool.midtoken]` of `pyproject.toml`);
+2. `initializationOptions`, which an editor sends once;
+3. `workspace/configuration` or `didChangeConfiguration`: the same settings as they are now.
+
+So a person's own settings win over a project's, and a setting that was just changed over the one
+that was sent at the start. Nothing that is wrong stops anything: it becomes a `Problem`, and the
+value of the layers below stays::
+
+    >>> options, problems = merge([("initializationOptions", {"completion": {"healin": "off"}})])
+    >>> str(problems[0])
+    'initializationOptions: there is no option midtoken.completion.healin; is \
+midtoken.completion.healing meant?'
+
+Names may be nested or dotted, with or without `midtoken` in front; null means "not set".
+
+What is not here: what is allowed (`option_table`), and asking an editor for its settings.
+"""
+
+import difflib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from server.option_table import OVERRIDABLE, OVERRIDES, TABLE
+from server.options import Options, value_of, with_values
+
+EDITOR_LAYERS = frozenset(
+    {
+        "command line",
+        "initializationOptions",
+        "workspace/configuration",
+        "workspace/didChangeConfiguration",
+    }
+)
+"""Layers that the user's own editor or shell gives. All others count as the workspace's: a folder
+that was only opened can't set what runs, where it comes from, or what is written to disk."""
+
+WORKSPACE_FILES = ("midtoken.toml", "pyproject.toml")
+"""The files of a workspace that are read; the first one that exists."""
+
+MAX_FILE_BYTES = 1 << 20
+"""Larger files are not settings that a person wrote."""
+
+_PREFIX = "midtoken"
+_KEYS = (*TABLE, OVERRIDES)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A setting that was not taken, in one line for the person who wrote it."""
+
+    layer: str
+    """Where it was written: a name of a layer, or a file's path."""
+    key: str
+    """The full key, as `midtoken.completion.healing`; empty if it is the layer as a whole."""
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.layer}: {self.message}"
+
+
+def merge(layers: Sequence[tuple[str, object]]) -> tuple[Options, list[Problem]]:
+    """The options of all layers together, and what was wrong in them.
+
+    Args:
+        layers: Name and content (nested mappings of JSON or TOML values, or None for nothing),
+            lowest precedence first. Names in `EDITOR_LAYERS` may set everything.
+    """
+    reader = _Reader()
+    for name, content in layers:
+        reader.read(name, content)
+    return reader.options, reader.problems
+
+
+def read_workspace(folder: Path) -> tuple[tuple[str, Mapping[str, Any]], list[Problem]]:
+    """The layer of a workspace's file, and what is wrong with the file as a whole.
+
+    The layer is empty if there is no such file, or if it is broken; a broken `midtoken.toml` does
+    not give way to `pyproject.toml`. A broken `pyproject.toml` is only a problem where midtoken is
+    mentioned in it.
+    """
+    own, project = (folder / name for name in WORKSPACE_FILES)
+    path = own if own.exists() else project
+
+    def broken(reason: str) -> tuple[tuple[str, Mapping[str, Any]], list[Problem]]:
+        return (str(path), {}), [Problem(str(path), "", f"{reason}; its settings are ignored")]
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return (str(path), {}), []
+    except OSError as error:
+        return broken(f"the file can't be read ({error.strerror})")
+    if path == project and _PREFIX.encode() not in content:
+        return (str(path), {}), []
+    if len(content) > MAX_FILE_BYTES:
+        return broken(f"the file is larger than {MAX_FILE_BYTES >> 20} MiB")
+    try:
+        table: object = tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return broken(f"line {line} is not UTF-8 text")
+    except tomllib.TOMLDecodeError as error:
+        return broken(f"the file is not TOML: {error}")
+    except RecursionError:
+        return broken("the file is nested too deeply")
+    for part in ("tool", _PREFIX) if path == project else ():
+        table = table.get(part, {}) if isinstance(table, Mapping) else table
+    if not isinstance(table, Mapping):
+        return broken("tool.midtoken must be a table")
+    return (str(path), table), []
+
+
+@dataclass
+class _Reader:
+    """The options as far as the layers are read."""
+
+    options: Options = field(default_factory=Options)
+    problems: list[Problem] = field(default_factory=list)
+    layer: str = ""
+
+    def read(self, layer: str, content: object) -> None:
+        """Take one layer, on top of those before it."""
+        self.layer = layer
+        if content is None:
+            return
+        if not isinstance(content, Mapping):
+            self._problem("", f"settings must be an object, not {_shown(content)}")
+            return
+        for key, value in self._leaves("", content):
+            if key == OVERRIDES or key.startswith(f"{OVERRIDES}."):
+                self._overrides(key.removeprefix(OVERRIDES).removeprefix("."), value)
+            else:
+                kept = value_of(self.options, key)
+                checked = self._checked(key, f"{_PREFIX}.{key}", value, kept)
+                self.options = with_values(self.options, checked)
+
+    def _leaves(self, path: str, content: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+        """The keys that hold values; what is no option becomes a problem."""
+        for name, value in content.items():
+            full = f"{path}.{name}" if path else str(name)
+            key = full.removeprefix(f"{_PREFIX}.")
+            if _is_option(key):
+                if value is not None:
+                    yield key, value
+            elif full == _PREFIX or any(known.startswith(f"{key}.") for known in _KEYS):
+                if isinstance(value, Mapping):
+                    yield from self._leaves(full, value)
+                # Lua writes an empty table as an empty list.
+                elif value is not None and value != []:
+                    named = _PREFIX if full == _PREFIX else f"{_PREFIX}.{key}"
+                    self._problem(named, f"{named} must be an object, not {_shown(value)}")
+            else:
+                self._problem(f"{_PREFIX}.{key}", _unknown(key))
+
+    def _checked(self, key: str, full: str, value: object, kept: object) -> dict[str, object]:
+        """The value of a key, or nothing and a problem."""
+        row = TABLE[key]
+        if row.user_only and self.layer not in EDITOR_LAYERS:
+            self._problem(
+                full,
+                f"{full} can't be set by a workspace, because it says what runs on this machine or "
+                "what is kept on its disk: set it in your editor's own settings",
+            )
+            return {}
+        try:
+            return {key: row.checked(value)}
+        except ValueError:
+            shown = _shown(kept)
+            self._problem(
+                full, f"{full} is {_shown(value)}; allowed is {row.allowed}; it stays {shown}"
+            )
+            return {}
+
+    def _overrides(self, path: str, value: object) -> None:
+        """Take the options of one language (`path` starts with its identifier), or of several."""
+        full = f"{_PREFIX}.{OVERRIDES}.{path}".rstrip(".")
+        language, _, key = path.partition(".")
+        if key:
+            value = {key: value}
+        if value is None or value == []:
+            return
+        if not isinstance(value, Mapping):
+            self._problem(full, f"{full} must be an object, not {_shown(value)}")
+            return
+        if not language:
+            for name, options in value.items():
+                self._overrides(str(name), options)
+            return
+        known = self.options.languages.overrides
+        values = dict(known.get(language, {}))
+        for leaf, one in self._leaves("", value):
+            leaf_full = f"{_PREFIX}.{OVERRIDES}.{language}.{leaf}"
+            if leaf.partition(".")[0] not in OVERRIDABLE:
+                sections = ", ".join(sorted(OVERRIDABLE))
+                self._problem(
+                    leaf_full,
+                    f"{leaf_full} has no effect: only options of {sections} may differ between "
+                    "languages",
+                )
+                continue
+            kept = values.get(leaf, value_of(self.options, leaf))
+            values |= self._checked(leaf, leaf_full, one, kept)
+        languages = replace(self.options.languages, overrides={**known, language: values})
+        self.options = replace(self.options, languages=languages)
+
+    def _problem(self, key: str, message: str) -> None:
+        # Keys are the writer's own: a line end in one must not break the line.
+        line = message if message.isprintable() else message.encode("unicode_escape").decode()
+        self.problems.append(Problem(self.layer, key, line))
+
+
+def _is_option(key: str) -> bool:
+    return key in TABLE or key == OVERRIDES or key.startswith(f"{OVERRIDES}.")
+
+
+def _unknown(key: str) -> str:
+    """A message for a key that is no option, with the closest one that is."""
+    message = f"there is no option {_PREFIX}.{key}"
+    known = {option.lower(): option for option in _KEYS}
+    # Names in snake or kebab case are the ones that people try first.
+    squeezed = key.replace("_", "").replace("-", "").lower()
+    close = difflib.get_close_matches(squeezed, known, n=1, cutoff=0.6)
+    return f"{message}; is {_PREFIX}.{known[close[0]]} meant?" if close else message
+
+
+def _shown(value: object) -> str:
+    """A value for a message: as JSON where it is, and short."""
+    try:
+        text = json.dumps(value, default=repr)
+    except RecursionError:
+        return "deeply nested"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,252 @@
+"""Every option, once: its name, type, limits, default and meaning.
+
+The dataclasses below are the source of everything else that knows options: validation
+(`option_table`, `option_layers`), the settings of editors and the documentation page
+(`option_pages`). An option that is added here is checked, offered and documented. In settings,
+names are in camel case after the section's name: `completion.maxTokens`.
+
+Example::
+
+    >>> options = with_values(Options(), {"completion.maxTokens": 32})
+    >>> options.completion.max_tokens
+    32
+
+What is not here: which values are allowed in settings (`option_table`), and what options do.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+from server.models.catalog import DEFAULT_MODEL
+
+MAX_INTEGER = 2**31 - 1
+"""Larger numbers do not fit llama.cpp's integers."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What is said of an option beside its type and default."""
+
+    text: str
+    """One or two sentences for the person who sets it."""
+    low: float | None = None
+    """The least value; of a string, the least number of characters; of a list, of each item."""
+    high: float | None = None
+    above: float | None = None
+    """Values must be larger than this."""
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The model, and where it comes from."""
+
+    name: Annotated[
+        str, About("A name that `midtoken model list` knows, or the path of any GGUF file.", low=1)
+    ] = DEFAULT_MODEL
+    auto_pull: Annotated[
+        bool, About("Let the server fetch a model that is missing. Without it, nothing connects.")
+    ] = False
+    mirror: Annotated[
+        bool, About("Fetch from the mirror of the model's bytes instead of its own hub.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class EngineSection:
+    """How the model is run on this machine."""
+
+    gpu_layers: Annotated[
+        int | Literal["auto"],
+        About("Layers to put on a GPU; `auto` takes all if there is one.", low=0, high=MAX_INTEGER),
+    ] = "auto"
+    threads: Annotated[
+        int | Literal["auto"],
+        About("CPU threads; `auto` is one for each core that may be used.", low=1, high=1024),
+    ] = "auto"
+    context_size: Annotated[
+        int, About("Tokens of memory for all texts together.", low=16, high=1 << 24)
+    ] = 4096
+    main_gpu: Annotated[
+        int, About("The GPU for what is not split, by its number.", low=0, high=MAX_INTEGER)
+    ] = 0
+    tensor_split: Annotated[
+        tuple[float, ...], About("Shares of the model for each GPU; empty shares evenly.", low=0)
+    ] = ()
+    flash_attention: Annotated[
+        Literal["auto", "on", "off"], About("Whether flash attention is used.")
+    ] = "auto"
+
+
+@dataclass(frozen=True)
+class CompletionSection:
+    """What is suggested."""
+
+    healing: Annotated[
+        Literal["exact", "align", "one", "off"],
+        About(
+            "How the end of what was typed is written again: over all spellings, step by step, "
+            "the last token only, or not at all."
+        ),
+    ] = "exact"
+    prompt: Annotated[
+        Literal["fim", "left"],
+        About("Whether the model sees the text on both sides of the cursor or only before it."),
+    ] = "fim"
+    max_tokens: Annotated[
+        int, About("The most tokens of a suggestion of one line.", low=1, high=MAX_INTEGER)
+    ] = 64
+    max_tokens_block: Annotated[
+        int, About("The most tokens of a suggestion of several lines.", low=1, high=MAX_INTEGER)
+    ] = 256
+    context_tokens: Annotated[
+        int | Literal["auto"],
+        About(
+            "Tokens of text that are read around the cursor; `auto` is what the device reads in "
+            "two seconds.",
+            low=0,
+            high=MAX_INTEGER,
+        ),
+    ] = "auto"
+    multiline: Annotated[
+        Literal["auto", "always", "never"],
+        About(
+            "Suggestions of several lines: at the ends of lines and on blank lines; wherever no "
+            "code follows on the line; or never."
+        ),
+    ] = "auto"
+    temperature: Annotated[
+        float, About("0 takes the most probable text; more is more varied.", low=0, high=100)
+    ] = 0.0
+    top_k: Annotated[
+        int, About("Draw from so many of the most probable; 0 is all.", low=0, high=MAX_INTEGER)
+    ] = 0
+    top_p: Annotated[
+        float, About("Draw from the most probable that together reach this.", above=0, high=1)
+    ] = 1.0
+    min_p: Annotated[
+        float, About("Draw from what is at least this share of the best.", low=0, high=1)
+    ] = 0.0
+    seed: Annotated[int, About("The same seed draws the same text.", low=0, high=MAX_INTEGER)] = 0
+
+
+@dataclass(frozen=True)
+class TriggerSection:
+    """When something is suggested."""
+
+    automatic: Annotated[
+        bool, About("Suggest while typing. Without it, only when the editor is told to ask.")
+    ] = True
+    debounce: Annotated[
+        int | Literal["auto"],
+        About(
+            "Milliseconds without a key before the model is asked; `auto` follows the rhythm of "
+            "typing and the model's speed.",
+            low=0,
+            high=60_000,
+        ),
+    ] = "auto"
+    time_budget: Annotated[
+        int | Literal["auto"],
+        About(
+            "Milliseconds after which an automatic suggestion is shown as far as it is written; "
+            "`auto` is 250 on a GPU and 800 on a CPU.",
+            low=1,
+            high=600_000,
+        ),
+    ] = "auto"
+
+
+@dataclass(frozen=True)
+class FiltersSection:
+    """Rules that cut or drop a suggestion; those that keep your own text whole are always on."""
+
+    chatter: Annotated[
+        bool, About("Cut at code fences and the marks of chats, where a document has none.")
+    ] = True
+    following: Annotated[
+        bool, About("Cut before the text repeats what follows the cursor on the line.")
+    ] = True
+    glued_words: Annotated[
+        bool, About("Cut a last word that would run into the word after the cursor.")
+    ] = True
+    trailing_blanks: Annotated[bool, About("Cut blanks at the end of a line.")] = True
+    doubled_closers: Annotated[
+        bool, About("Cut a bracket that the line or the next lines already have.")
+    ] = True
+    repeated_lines: Annotated[
+        bool, About("Drop lines that repeat the next lines, or themselves over and over.")
+    ] = True
+
+
+@dataclass(frozen=True)
+class LoggingSection:
+    """What is written down about the server's work."""
+
+    level: Annotated[
+        Literal["error", "warning", "info", "debug"], About("The least level that is logged.")
+    ] = "warning"
+    file: Annotated[str, About("A file for the log, beside standard error; empty for none.")] = ""
+    source_text: Annotated[
+        bool, About("Whether the log may hold text of your documents and suggestions.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class LanguagesSection:
+    """Differences between languages, by the identifiers of VS Code (`python`, `cpp`)."""
+
+    disabled: Annotated[tuple[str, ...], About("Languages without suggestions.", low=1)] = ()
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """For a language, checked values by their key, as `completion.maxTokens`."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """All options, with their defaults."""
+
+    model: ModelOptions = field(default_factory=ModelOptions)
+    engine: EngineSection = field(default_factory=EngineSection)
+    completion: CompletionSection = field(default_factory=CompletionSection)
+    trigger: TriggerSection = field(default_factory=TriggerSection)
+    filters: FiltersSection = field(default_factory=FiltersSection)
+    logging: LoggingSection = field(default_factory=LoggingSection)
+    languages: LanguagesSection = field(default_factory=LanguagesSection)
+
+    def enabled_for(self, language: str) -> bool:
+        """Whether anything is suggested in a language."""
+        return language not in self.languages.disabled
+
+    def for_language(self, language: str) -> "Options":
+        """The options with the language's overrides applied."""
+        return with_values(self, self.languages.overrides.get(language, {}))
+
+
+def with_values(options: Options, values: Mapping[str, Any]) -> Options:
+    """The options with some changed: values of the right type by their key (`trigger.debounce`)."""
+    changed: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        changed.setdefault(section, {})[snake_case(name)] = value
+    sections = {
+        section: replace(getattr(options, section), **new) for section, new in changed.items()
+    }
+    return replace(options, **sections)
+
+
+def value_of(options: Options, key: str) -> object:
+    """The value of an option by its key."""
+    section, _, name = key.partition(".")
+    value: object = getattr(getattr(options, section), snake_case(name))
+    return value
+
+
+def camel_case(name: str) -> str:
+    """`max_tokens` to `maxTokens`."""
+    return re.sub("_(.)", lambda match: match[1].upper(), name)
+
+
+def snake_case(name: str) -> str:
+    """`maxTokens` to `max_tokens`."""
+    return re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", name)
