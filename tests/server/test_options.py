@@ -1,4 +1,4 @@
-"""Options: one table, settings merged in layers, wrong ones named, pages kept equal to the table."""
+"""Options: one table, merged in layers, wrong ones named, pages kept equal to the table."""
 
 import json
 from dataclasses import fields, is_dataclass
