@@ -118,7 +118,9 @@ def build_tables(metadata: Metadata) -> Tables:
     tokens = packed.tolist()
     ids = dict(zip(tokens, range(len(tokens)), strict=True))
     ids.pop(b"", None)
-    if len(ids) + tokens.count(b"") < len(tokens):
+    # llama.cpp reads tokens up to a NUL byte, and ends the process where two are then the same.
+    read = [t.partition(b"\0")[0] for t in tokens] if b"\0" in packed.blob else tokens
+    if len({*read} - {b""}) + read.count(b"") < len(tokens):
         raise ModelError(f"{metadata.path}: damaged vocabulary: it has the same token twice")
     kinds = _kinds(metadata, len(tokens))
     # Gemma 4 has an end of its own, and `</s>` is text there.

@@ -190,9 +190,10 @@ class TestOtherKinds:
         with pytest.raises(ModelError, match="has no vocabulary"):
             load_tables(path, tmp_path)
 
-    def test_same_token_twice(self, tmp_path):
+    @pytest.mark.parametrize("tokens", [["a", "b", "a"], ["ab", "b", "ab\0c"]])
+    def test_same_token_twice(self, tmp_path, tokens):
         """llama.cpp would abort the process on such a file; here it is an error."""
-        path = write(tmp_path / "d.gguf", ["a", "b", "a"])
+        path = write(tmp_path / "d.gguf", tokens)
         with pytest.raises(ModelError, match="same token twice"):
             load_tables(path, tmp_path)
 
