@@ -87,7 +87,7 @@ def most_probable(scored: Scored) -> Choice:
     found = sorted((-scored.logprobs[i], i) for i, fine in checks.known.items() if fine)
     reading = Reading(
         tuple(scored.leaf(index) for _, index in found),
-        max(0.0, 1 - float(sum(checks.shares[list(checks.known)])) / total),
+        max(0.0, 1 - float(sum(checks.shares[list(checks.known)]))) / total,
         scored.logprob + float(np.log(total)),
     )
     probability = float(sum(checks.shares[index] for index in admitted)) / total
