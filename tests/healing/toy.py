@@ -102,7 +102,9 @@ def other(kind: str) -> tuple[Tokenizer, Tokenization]:
         tokenizer = Tokenizer(models.Unigram())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = decoders.ByteLevel()
-        trainer = trainers.UnigramTrainer(vocab_size=30, show_progress=False)
+        trainer = trainers.UnigramTrainer(
+            vocab_size=30, special_tokens=["?"], unk_token="?", show_progress=False
+        )
     else:
         tokenizer = Tokenizer(models.WordPiece(unk_token="?", continuing_subword_prefix=""))
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
