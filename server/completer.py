@@ -17,14 +17,14 @@ from healing.sampling import GREEDY, Sampling
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
 from server.decoding import METHODS, Generation, generate
-from server.engine import TokenEngine
+from server.engine import ModelInfo, TokenEngine
 from server.engine.llama import load
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import load_tables
-from server.errors import Cancelled, UnknownVocabularyError
+from server.errors import UnknownVocabularyError
 from server.prompt import build_prompt
 from server.report import Completion, Item, TokenCounts
-from server.rules import Finished, finish, place_at, settled, should_stop
+from server.rules import finish, place_at, settled, should_stop
 from server.snapshot import Snapshot, position_at
 from server.speed import budget
 
@@ -63,6 +63,21 @@ class CompletionOptions:
             raise ValueError(f"context-tokens must be 0 or more, not {self.context_tokens}")
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What the model wrote at a place, before rules."""
+
+    generation: Generation
+    prompt: str
+    """`fim` or `left`."""
+    model: ModelInfo
+    evaluated: int
+    """Tokens put through the model for it."""
+    timing_ms: dict[str, float]
+    notes: tuple[str, ...]
+    """What a person should know, each a sentence."""
+
+
 class Completer:
     """A loaded model, ready for requests; one at a time."""
 
@@ -88,7 +103,6 @@ class Completer:
         usual = GPU_BUDGET if engine.info.offloaded_layers else CPU_BUDGET
         self._default_budget = usual if budget is None else budget
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
-        self._cancelled = False
         self.loading_ms: dict[str, float] = {}
 
     def complete(
@@ -110,7 +124,34 @@ class Completer:
             Cancelled: `cancel` was called.
         """
         started = perf_counter()
-        self._cancelled = False
+        place = place_at(snapshot)
+
+        def show(text: bytes) -> None:
+            if on_text:
+                on_text(settled(place, text).decode(errors="ignore"))
+
+        answer = self.answer(snapshot, options, show)
+        timing = {**self.loading_ms, **answer.timing_ms, "total": 1e3 * (perf_counter() - started)}
+        return present(snapshot, replace(answer, timing_ms=timing))
+
+    def answer(
+        self,
+        snapshot: Snapshot,
+        options: CompletionOptions,
+        on_text: Callable[[bytes], None] = lambda _: None,
+    ) -> Answer:
+        """What the model writes at a snapshot's cursor, before rules.
+
+        Args:
+            snapshot: The document.
+            options: How to complete it.
+            on_text: Is given all of the text so far, each time that it has grown.
+
+        Raises:
+            EngineError: The model cannot be run on this prompt.
+            Cancelled: `cancel` was called.
+        """
+        started = perf_counter()
         engine, info = self.engine, self.engine.info
         place = place_at(snapshot)
         method, note = self._method(options.healing)
@@ -136,13 +177,7 @@ class Completer:
 
         def show(text: bytes) -> None:
             first_text[0] = first_text[0] or perf_counter()
-            if on_text:
-                on_text(settled(place, text).decode(errors="ignore"))
-
-        def stop(text: bytes) -> bool:
-            if self._cancelled:  # the engine forgets a cancel that comes between two passes
-                raise Cancelled("the request was cancelled")
-            return should_stop(place, text)
+            on_text(text)
 
         generation = generate(
             engine,
@@ -151,32 +186,32 @@ class Completer:
             method,
             rows=self._rows_of(prompt.head),
             max_tokens=options.max_tokens,
-            should_stop=stop,
+            should_stop=lambda text: should_stop(place, text),
             sampling=options.sampling,
             note=note,
             on_text=show,
         )
         ended = perf_counter()
-        finished = finish(place, generation.text, generation.ended != "token limit")
-        completion = self._completion(snapshot, finished, generation)
-        return replace(
-            completion,
-            tokens=replace(completion.tokens, evaluated=engine.evaluated_tokens - before),
-            timing_ms={
-                **self.loading_ms,
+        return Answer(
+            generation,
+            prompt.kind,
+            info,
+            engine.evaluated_tokens - before,
+            {
                 "prompt": 1e3 * (prompted - started),
                 "first_text": 1e3 * ((first_text[0] or ended) - prompted),
                 "decoding": 1e3 * (ended - (first_text[0] or ended)),
-                "total": 1e3 * (perf_counter() - started),
             },
-            prompt=prompt.kind,
-            notes=tuple(notes),
+            tuple(notes),
         )
 
     def cancel(self) -> None:
-        """Stop the running request, from any thread."""
-        self._cancelled = True
+        """Stop the running request and every later one until `resume`; from any thread."""
         self.engine.cancel()
+
+    def resume(self) -> None:
+        """Forget an earlier `cancel`."""
+        self.engine.resume()
 
     def close(self) -> None:
         """Free the model."""
@@ -211,37 +246,39 @@ class Completer:
             self._rows.popitem(last=False)
         return rows
 
-    def _completion(
-        self, snapshot: Snapshot, finished: Finished, generation: Generation
-    ) -> Completion:
-        """The answer without what only the whole request knows."""
-        items: tuple[Item, ...] = ()
-        if finished.text:
-            cursor = snapshot.cursor
-            items = (
-                Item(
-                    finished.text.decode(),
-                    position_at(snapshot.text, cursor),
-                    position_at(snapshot.text, cursor + finished.range_end),
-                    sum(generation.logprobs) / len(generation.logprobs),
-                ),
-            )
-        tokens = TokenCounts(
+
+def present(snapshot: Snapshot, answer: Answer) -> Completion:
+    """What is shown of an answer at a place: the rules applied, and the report."""
+    generation = answer.generation
+    finished = finish(place_at(snapshot), generation.text, generation.ended != "token limit")
+    items: tuple[Item, ...] = ()
+    if finished.text:
+        cursor = snapshot.cursor
+        items = (
+            Item(
+                finished.text.decode(),
+                position_at(snapshot.text, cursor),
+                position_at(snapshot.text, cursor + finished.range_end),
+                sum(generation.logprobs) / len(generation.logprobs),
+            ),
+        )
+    return Completion(
+        items=items,
+        empty_reason=finished.empty_reason,
+        ended=generation.ended,
+        rules=finished.rules,
+        healing=generation.healing,
+        tokens=TokenCounts(
             prompt=generation.prompt,
             reused=generation.reused,
+            evaluated=answer.evaluated,
             generated=len(generation.logprobs) if generation.text else 0,
-        )
-        return Completion(
-            items=items,
-            empty_reason=finished.empty_reason,
-            ended=generation.ended,
-            rules=finished.rules,
-            healing=generation.healing,
-            tokens=tokens,
-            timing_ms={},
-            prompt="",
-            model=self.engine.info,
-        )
+        ),
+        timing_ms=answer.timing_ms,
+        prompt=answer.prompt,
+        model=answer.model,
+        notes=answer.notes,
+    )
 
 
 def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Completer:  # noqa: B008

@@ -158,7 +158,10 @@ class TokenEngine(Protocol):
         """Free the slot and everything that only it holds; a slot that is gone already is fine."""
 
     def cancel(self) -> None:
-        """Stop the running `evaluate`, from any thread; forgotten at the next `open`."""
+        """Stop the running `evaluate` and every later one until `resume`; from any thread."""
+
+    def resume(self) -> None:
+        """Forget an earlier `cancel`."""
 
     def close(self) -> None:
         """Free the model. The engine cannot be used afterwards."""

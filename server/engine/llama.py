@@ -151,7 +151,6 @@ class LlamaEngine:
         if not text:
             raise EngineError("there is nothing to evaluate: a prompt needs at least one token")
         self._check_room(len(text) + 1)
-        self._abort.clear()
         if self._slots.is_full and self._grown and self._grown.slot is self._slots.oldest():
             self._forget_tree()
         return self._slots.open(text)
@@ -246,8 +245,12 @@ class LlamaEngine:
         self._slots.drop(own)
 
     def cancel(self) -> None:
-        """Stop the running `evaluate`, from any thread; forgotten at the next `open`."""
+        """Stop the running `evaluate` and every later one until `resume`; from any thread."""
         self._abort.set()
+
+    def resume(self) -> None:
+        """Forget an earlier `cancel`."""
+        self._abort.clear()
 
     def close(self) -> None:
         """Free the model. Every other method raises EngineError afterwards."""

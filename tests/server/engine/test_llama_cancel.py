@@ -28,6 +28,7 @@ def test_in_prefill(make_engine, fresh, architecture, number):
     assert codes == [0] * number + [STOPPED]
     assert slot.resident == (16 * number if architecture != "mamba" else 0)
     assert sum(held(engine)) == slot.resident
+    engine.resume()
     again = engine.open(TEXT)
     assert fresh(architecture).agrees(engine.evaluate(again, [], [ROOT])[0], TEXT)
 
@@ -43,7 +44,7 @@ def test_in_a_tree(engine, fresh):
 
     assert codes == [STOPPED]
     assert (slot.tokens, slot.resident, sum(held(engine))) == (TEXT, len(TEXT), len(TEXT))
-    engine.open([1])
+    engine.resume()
     assert fresh().agrees(engine.evaluate(slot, TREE, [4])[0], [*TEXT, 8, 9])
 
 
@@ -56,7 +57,7 @@ def test_in_a_tree_with_pending_text(engine, fresh):
         engine.evaluate(slot, TREE, [0])
 
     assert (slot.resident, sum(held(engine))) == (96, 96)
-    engine.open([1])
+    engine.resume()
     assert fresh().agrees(engine.evaluate(slot, TREE, [2])[0], [*TEXT, 5, 7])
 
 
@@ -75,21 +76,22 @@ def test_in_decoding(engine, fresh):
     assert codes == [0, 0, 0, STOPPED]
     assert slot.tokens == [*TEXT, 5, 5, 5]
     assert slot.resident == sum(held(engine)) == len(TEXT) + 3
-    engine.open([1])
+    engine.resume()
     assert fresh().agrees(engine.evaluate(slot, [(ROOT, 6)], [0])[0], [*TEXT, 5, 5, 5, 6])
 
 
-def test_it_holds_until_the_next_open(engine):
-    """A cancel that comes between two passes counts for the next one, and `open` forgets it."""
+def test_it_holds_until_it_is_forgotten(engine):
+    """A cancel that comes between two passes counts for all later ones, until `resume`."""
     slot = engine.open(TEXT)
     engine.cancel()
 
-    for _ in range(2):
+    for text in (TEXT, TEXT[:9]):
+        slot = engine.open(text)
         with pytest.raises(Cancelled):
             engine.evaluate(slot, [], [ROOT])
     assert engine.forward_passes == 0
 
-    engine.open([1, 2])
+    engine.resume()
     engine.evaluate(slot, [], [ROOT])
 
 

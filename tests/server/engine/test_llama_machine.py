@@ -113,7 +113,7 @@ class EngineMachine(RuleBasedStateMachine):
             assert codes[-1] == 2
         finally:
             self.engine._batch.decode = decode
-            self.engine._abort.clear()
+            self.engine.resume()
 
     @invariant()
     def memory_is_what_slots_say(self):

@@ -115,6 +115,7 @@ def test_cancelling(engine, where, capsys):
     engine.evaluate(trunk, [], [])
     latencies = []
     for _ in range(5):
+        engine.resume()
         slot = engine.open(text if where == "prefill" else text[:6])
         latencies.append(_cancelled_after(engine, slot, nodes))
         assert slot.resident == engine._memory.length(slot.sequence)
