@@ -27,6 +27,9 @@ from server.snapshot import Snapshot, line_bounds, with_lf
 TYPED_TOKENS = 128
 """The longest stretch between anchor and cursor; lines that are longer are anchored inside."""
 
+LONGEST_CHARACTER = 4
+"""Bytes of a character in UTF-8."""
+
 TOKEN_BYTES = 16
 """No ordinary text has more bytes a token on average; bounds what is looked at for counting."""
 
@@ -69,12 +72,12 @@ def build_prompt(
         budget: The most tokens of text around the hole (what is typed comes on top).
         anchored: Whether the hole starts at the anchor; False puts it at the cursor.
     """
-    line_start, line_end = line_bounds(snapshot.text, snapshot.cursor)
+    line_start, _ = line_bounds(snapshot.text, snapshot.cursor)
     encode = tokenization.encode
     reach = (budget + TYPED_TOKENS) * TOKEN_BYTES
-    before = with_lf(_from_character(snapshot.text[max(0, line_start - reach) : line_start]))
-    typed = place.typed[-reach:] if len(place.typed) > reach else place.typed
-    inside, typed = _anchor(_from_character(typed), tokenization)
+    earlier = snapshot.text[max(0, line_start - reach - LONGEST_CHARACTER) : line_start]
+    before = with_lf(_last_bytes(earlier, reach))
+    inside, typed = _anchor(_last_bytes(place.typed, reach), tokenization)
 
     if fim is None:
         text = before + inside + typed
@@ -83,9 +86,8 @@ def build_prompt(
         return Prompt(ids or _only(root), text[cut:], "left")
 
     joined = len(place.rest) if place.closers is not None else len(place.tail)
-    after = with_lf(snapshot.text[snapshot.cursor + joined :][:reach])
-    if snapshot.cursor > line_end:
-        after = b"\n" + after  # between `\r` and `\n`, which count as one line end
+    follows = snapshot.cursor + joined
+    after = with_lf(snapshot.text[follows : follows + reach])
     suffix = _first_tokens(after, budget // SUFFIX_SHARE, encode)
     left = before + inside if anchored else before + inside + typed
     prefix = _last_tokens(left, budget - len(suffix), encode)
@@ -134,7 +136,8 @@ def _last_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
     """The ids of the last whole lines that fit a budget, or of the end of the last line."""
     if budget <= 0 or not text:
         return []
-    lines = text[-budget * TOKEN_BYTES :].splitlines(keepends=True)
+    text = _last_bytes(text, budget * TOKEN_BYTES)
+    lines = text.splitlines(keepends=True)
     taken, count = len(lines), 0
     while taken:
         count += len(encode(lines[taken - 1]))
@@ -142,10 +145,7 @@ def _last_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
             break
         taken -= 1
     chosen = b"".join(lines[taken:])
-    if not chosen:
-        ids = encode(_from_character(lines[-1][-budget * TOKEN_BYTES :]))
-        return ids[-budget:]
-    return encode(_from_character(chosen))[-budget:]
+    return encode(chosen or lines[-1])[-budget:]
 
 
 def _first_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
@@ -165,14 +165,14 @@ def _first_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
     return ids if ids else encode(text)[:budget]
 
 
-def _from_character(text: bytes) -> bytes:
-    """A text without the rest of a character that a cut left at its start."""
-    return text[_character_start(text, 0) :]
+def _last_bytes(text: bytes, limit: int) -> bytes:
+    """At most so many bytes of a text's end, from the start of a character."""
+    return text if len(text) <= limit else text[_character_start(text, len(text) - limit) :]
 
 
 def _character_start(text: bytes, offset: int) -> int:
     """The first offset from `offset` on that does not point inside a UTF-8 character."""
-    for ahead in range(offset, min(offset + 4, len(text))):
+    for ahead in range(offset, min(offset + LONGEST_CHARACTER, len(text))):
         if text[ahead] & 0xC0 != 0x80:
             return ahead
     return min(offset, len(text))

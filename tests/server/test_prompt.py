@@ -1,0 +1,225 @@
+"""From a document to a prompt: what is in it, where it is cut, and that typing keeps it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from healing.vocabulary import TokenKind
+from server.prompt import TYPED_TOKENS, Prompt, build_prompt
+from server.rules import place_at
+from server.snapshot import Snapshot, with_lf
+from tests.server.documents import documents
+
+
+@pytest.fixture(scope="module")
+def build(tiny_completer):
+    """Makes the prompt for a text with its cursor at `|` (or at a byte offset)."""
+    engine = tiny_completer.engine
+
+    def of(text, cursor=None, *, fim=True, budget=400, anchored=True):
+        if cursor is None:
+            cursor, text = text.index(b"|"), text.replace(b"|", b"", 1)
+        snapshot = Snapshot("a.py", 0, text, cursor, "python")
+        return build_prompt(
+            snapshot,
+            place_at(snapshot),
+            tiny_completer.tokenization,
+            fim=engine.fim if fim else None,
+            start=(),
+            root=engine.bos,
+            budget=budget,
+            anchored=anchored,
+        )
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def parts(tiny_completer):
+    """The text before and after the hole, as a prompt's head has it."""
+    engine = tiny_completer.engine
+
+    def of(prompt: Prompt):
+        start, *rest, end = prompt.head
+        split = rest.index(engine.fim.suffix)
+        assert (start, end) == (engine.fim.prefix, engine.fim.middle)
+        decode = engine.vocabulary.decode
+        return decode(rest[:split]), decode(rest[split + 1 :])
+
+    return of
+
+
+class TestParts:
+    @pytest.mark.parametrize(
+        ("text", "before", "typed", "after"),
+        [
+            (b"a = 1\nprint(a|\nb = 2\n", b"a = 1\n", b"print(a", b"\nb = 2\n"),
+            (b"|", b"", b"", b""),
+            (b"|a = 1\n", b"", b"", b"a = 1\n"),
+            (b"a = 1\n|", b"a = 1\n", b"", b""),
+            (b"a = 1|", b"", b"a = 1", b""),
+            (b"a|\n\n\nb", b"", b"a", b"\n\n\nb"),
+            (b"a|\r\n\r\nb\rc", b"", b"a", b"\n\nb\nc"),
+            (b"a\r\nb\r\n  c|\r\nd", b"a\nb\n", b"  c", b"\nd"),
+            (b"\x80\x81a\n\x80b|", b"\x80\x81a\n", b"\x80b", b""),
+        ],
+    )
+    def test_lines(self, build, parts, text, before, typed, after):
+        """Lines before, the line up to the cursor, and what follows; line ends as LF."""
+        prompt = build(text)
+
+        assert (*parts(prompt), prompt.typed, prompt.kind) == (before, after, typed, "fim")
+
+    @pytest.mark.parametrize(
+        ("text", "after"),
+        [
+            (b"print(ro|)\nb", b"\nb"),
+            (b'print("ro|");\nb', b"\nb"),
+            (b"if ro|:  \nb", b"\nb"),
+            (b"print(ro|) + 1\nb", b") + 1\nb"),
+            (b"calc_to|tal(x)\nb", b"(x)\nb"),
+        ],
+    )
+    def test_what_is_joined(self, build, parts, text, after):
+        """The model does not see closers or the rest of the word: the suggestion joins them."""
+        assert parts(build(text))[1] == after
+
+    @pytest.mark.parametrize("closers", [b")", b"')", b"');", b'"]}'])
+    def test_closed_brackets(self, build, closers):
+        """Brackets that an editor closes by itself change nothing."""
+        assert build(b"print(ro|" + closers + b"\nb") == build(b"print(ro|\nb")
+
+    def test_inside_a_line_end(self, build):
+        r"""Between `\r` and `\n` is the end of the line that they end."""
+        assert build(b"a\r\nb", 2) == build(b"a\r\nb", 1)
+
+    def test_not_anchored(self, build, parts):
+        """Without healing the hole is at the cursor."""
+        prompt = build(b"a = 1\nprint(a|\nb = 2\n", anchored=False)
+
+        assert (*parts(prompt), prompt.typed) == (b"a = 1\nprint(a", b"\nb = 2\n", b"")
+
+
+class TestLeft:
+    def test_text(self, build, tiny_completer):
+        """Text before the cursor only, split where no token can cross."""
+        prompt = build(b"a = b\nprint(ro|w)\n", fim=False)
+        head = tiny_completer.engine.vocabulary.decode(prompt.head)
+
+        assert (head, prompt.typed, prompt.kind) == (b"a = b", b"\nprint(ro", "left")
+
+    @pytest.mark.parametrize("text", [b"|", b"|x", b"(|"])
+    def test_nothing_before(self, build, tiny_completer, text):
+        """A prompt is never empty."""
+        assert build(text, fim=False).head == (tiny_completer.engine.bos,)
+
+    @pytest.mark.parametrize("text", ["word " + "日本語、" * 900, "a\n" + "};\n" * 900])
+    def test_no_sure_boundary(self, build, tiny_completer, text):
+        """Where no place to split is near, few tokens are typed all the same."""
+        prompt = build(text.encode() + b"|", fim=False)
+
+        assert len(tiny_completer.engine.encode(prompt.typed)) <= TYPED_TOKENS + 2
+        assert len(prompt.head) > 100
+
+    def test_not_anchored(self, build):
+        """Without healing all text is in the head."""
+        assert build(b"a = b\nprint(ro|", fim=False, anchored=False).typed == b""
+
+
+class TestBudget:
+    LINES = b"".join(b"line_%d = %d\n" % (number, number) for number in range(400))
+
+    @pytest.mark.parametrize("budget", [0, 1, 7, 50, 160, 1000])
+    @pytest.mark.parametrize("fim", [True, False])
+    @pytest.mark.parametrize("anchored", [True, False])
+    def test_respected(self, build, budget, fim, anchored):
+        """No more tokens of text than allowed, beside the marks and what is typed."""
+        text = self.LINES + b"print(a|\n" + self.LINES
+        prompt = build(text, fim=fim, budget=budget, anchored=anchored)
+
+        assert len(prompt.head) <= max(budget + 3 * fim, 1)
+
+    def test_whole_lines(self, build, parts):
+        """Each side is cut at a line start, and most of the budget is used."""
+        prompt = build(self.LINES + b"print(a|\n" + self.LINES, budget=300)
+        before, after = parts(prompt)
+
+        assert self.LINES.endswith(b"\n" + before)
+        assert (b"\n" + self.LINES).startswith(after)
+        assert (b"\n" + self.LINES)[len(after) :].startswith(b"\n")
+        assert len(prompt.head) > 250
+
+    def test_long_lines(self, build, parts, tiny_completer):
+        """A line that is longer than the budget is cut inside, and not inside a character."""
+        line = "größer_als_日本 = 😀\t".encode() * 300
+        before, after = parts(build(line + b"\n|\n" + line, budget=40))
+
+        assert line.endswith(before.removesuffix(b"\n")) is True
+        assert (b"\n" + line).startswith(after) is True
+        assert len(before) > 20
+        assert len(after) > 5
+
+    def test_small_suffix(self, build, parts):
+        """What the suffix does not need, the text before the hole gets."""
+        before, after = parts(build(self.LINES + b"print(a|\n", budget=300))
+
+        assert after == b"\n"
+        assert len(before) > len(parts(build(self.LINES + b"|\n" + self.LINES, budget=300))[0])
+
+
+class TestAnchor:
+    @pytest.mark.parametrize("content", [b"word ", b"a-b+", "日".encode(), b"x", b"  \t"])
+    def test_long_line(self, build, parts, tiny_completer, content):
+        """A line of more than 128 tokens is anchored inside; the rest of it is before the hole."""
+        line = content * 2000
+        prompt = build(line + b"|")
+        before, _ = parts(prompt)
+
+        assert line.endswith(before + prompt.typed)
+        assert 0 < len(tiny_completer.engine.encode(prompt.typed)) <= TYPED_TOKENS + 2
+        assert before
+
+    def test_constant_while_typing(self, build):
+        """The head stays the same from the first to the last character of a line."""
+        before, line, after = b"import os\n", b"    return os.path.join(a, b)", b"\nx = 1\n"
+        heads = {build(before + line[:at] + b"|" + after).head for at in range(len(line) + 1)}
+
+        assert len(heads) == 1
+
+    def test_constant_from_the_left(self, build):
+        """From the left too, once there is a line before."""
+        before, line = b"import os\n", b"    return os.path.join(a, b)"
+        heads = {build(before + line[:at] + b"|", fim=False).head for at in range(len(line) + 1)}
+
+        assert len(heads) == 1
+
+
+class TestTextIsText:
+    TEXT = b"<|endoftext|> <|fim_prefix|>\nx = '<|fim_middle|>|\n<|fim_suffix|><tool_call>"
+
+    def test_spelled_marks(self, build, tiny_completer):
+        """Text that spells a special token is text; only our own marks are special."""
+        engine = tiny_completer.engine
+        text = self.TEXT.replace(b"middle|>|", b"middle|>", 1)
+        head = build(text, text.index(b"<|fim_suffix")).head
+        special = [token for token in head if engine.vocabulary.kind(token) != TokenKind.NORMAL]
+
+        assert special == [engine.fim.prefix, engine.fim.suffix, engine.fim.middle]
+
+    @given(documents(), st.booleans(), st.booleans(), st.integers(0, 200))
+    @settings(deadline=None)
+    def test_any_document(self, build, tiny_completer, document, fim, anchored, budget):
+        """The head is marks and text of the document, the typed bytes end where the cursor is."""
+        text, cursor = document
+        prompt = build(text, cursor, fim=fim, anchored=anchored, budget=budget)
+        vocabulary = tiny_completer.engine.vocabulary
+        special = [token for token in prompt.head if vocabulary.kind(token) != TokenKind.NORMAL]
+        marks = tiny_completer.engine.fim
+
+        if fim:
+            assert special == [marks.prefix, marks.suffix, marks.middle]
+        else:
+            assert special in ([], [tiny_completer.engine.bos])
+        before = with_lf(text[:cursor]).removesuffix(b"\n")
+        assert before.endswith(prompt.typed.removesuffix(b"\n"))
+        assert anchored or prompt.typed == b""
