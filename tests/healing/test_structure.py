@@ -153,11 +153,13 @@ def wrong(tree: CoveringTree, model: Bigrams) -> list[tuple[int, int | None]]:
 
 def leaves_of(tree: CoveringTree, boundary: Boundary) -> Iterator[int]:
     """All leaves of a boundary, frequent ones that can stand beside its last token first."""
-    leaves = sorted(tree.tokenization.trie.extending(tree.typed[boundary.start :]).tolist())
+    leaves = tree.tokenization.trie.extending(tree.typed[boundary.start :])
+    frequent = np.sort(np.partition(leaves, 255)[:256] if len(leaves) > 256 else leaves).tolist()
     merges, path = tree.tokenization.merges, tree.path(boundary.node)
     if merges is not None and path:
-        yield from (token for token in leaves if merges.separate(path[-1], token))
-    yield from leaves
+        yield from (token for token in frequent if merges.separate(path[-1], token))
+    yield from frequent
+    yield from leaves.tolist()
 
 
 @dataclass
