@@ -34,6 +34,9 @@ CPU_BUDGET = 160
 GPU_BUDGET = 2400
 """Prompt tokens on a GPU that was not measured: some 256 lines before the cursor, 64 after it."""
 
+FINISHED = frozenset({"stop token", "stop rule"})
+"""Ways for a text to end that make it whole."""
+
 REMEMBERED_HEADS = 4
 """Prompts whose rows are kept: as many as the engine has slots."""
 
@@ -126,9 +129,9 @@ class Completer:
         started = perf_counter()
         place = place_at(snapshot)
 
-        def show(text: bytes) -> None:
+        def show(so_far: Answer) -> None:
             if on_text:
-                on_text(settled(place, text).decode(errors="ignore"))
+                on_text(settled(place, so_far.generation.text).decode(errors="ignore"))
 
         answer = self.answer(snapshot, options, show)
         timing = {**self.loading_ms, **answer.timing_ms, "total": 1e3 * (perf_counter() - started)}
@@ -138,14 +141,14 @@ class Completer:
         self,
         snapshot: Snapshot,
         options: CompletionOptions,
-        on_text: Callable[[bytes], None] = lambda _: None,
+        on_progress: Callable[[Answer], None] = lambda _: None,
     ) -> Answer:
         """What the model writes at a snapshot's cursor, before rules.
 
         Args:
             snapshot: The document.
             options: How to complete it.
-            on_text: Is given all of the text so far, each time that it has grown.
+            on_progress: Is given the answer so far, each time that its text has grown.
 
         Raises:
             EngineError: The model cannot be run on this prompt.
@@ -175,9 +178,21 @@ class Completer:
         prompted = perf_counter()
         first_text = [0.0]
 
-        def show(text: bytes) -> None:
-            first_text[0] = first_text[0] or perf_counter()
-            on_text(text)
+        def answer(generation: Generation) -> Answer:
+            now = perf_counter()
+            first_text[0] = first_text[0] or now
+            return Answer(
+                generation,
+                prompt.kind,
+                info,
+                engine.evaluated_tokens - before,
+                {
+                    "prompt": 1e3 * (prompted - started),
+                    "first_text": 1e3 * (first_text[0] - prompted),
+                    "decoding": 1e3 * (now - first_text[0]),
+                },
+                tuple(notes),
+            )
 
         generation = generate(
             engine,
@@ -189,21 +204,9 @@ class Completer:
             should_stop=lambda text: should_stop(place, text),
             sampling=options.sampling,
             note=note,
-            on_text=show,
+            on_progress=lambda so_far: on_progress(answer(so_far)),
         )
-        ended = perf_counter()
-        return Answer(
-            generation,
-            prompt.kind,
-            info,
-            engine.evaluated_tokens - before,
-            {
-                "prompt": 1e3 * (prompted - started),
-                "first_text": 1e3 * ((first_text[0] or ended) - prompted),
-                "decoding": 1e3 * (ended - (first_text[0] or ended)),
-            },
-            tuple(notes),
-        )
+        return answer(generation)
 
     def cancel(self) -> None:
         """Stop the running request and every later one until `resume`; from any thread."""
@@ -250,7 +253,7 @@ class Completer:
 def present(snapshot: Snapshot, answer: Answer) -> Completion:
     """What is shown of an answer at a place: the rules applied, and the report."""
     generation = answer.generation
-    finished = finish(place_at(snapshot), generation.text, generation.ended != "token limit")
+    finished = finish(place_at(snapshot), generation.text, generation.ended in FINISHED)
     items: tuple[Item, ...] = ()
     if finished.text:
         cursor = snapshot.cursor

@@ -35,7 +35,7 @@ class Generation:
     """For every token after the cursor (the first may share its token with typed text): natural
     log of its probability."""
     ended: str
-    """`stop token`, `stop rule` or `token limit`."""
+    """`stop token`, `stop rule` or `token limit`; `unfinished` if more is to come."""
     healing: HealingReport
     reused: int
     """Prompt tokens that were in memory."""
@@ -83,7 +83,7 @@ def generate(
     should_stop: Callable[[bytes], bool],
     sampling: Sampling = GREEDY,
     note: str | None = None,
-    on_text: Callable[[bytes], None] = lambda _: None,
+    on_progress: Callable[[Generation], None] = lambda _: None,
 ) -> Generation:
     """Complete a prompt.
 
@@ -97,7 +97,8 @@ def generate(
         should_stop: Whether the text after the cursor, so far, is all that is wanted.
         sampling: How tokens are chosen.
         note: Goes to the report: why this method and not another.
-        on_text: Is given all of the text so far, each time that it has grown by whole characters.
+        on_progress: Is given what is there so far, each time that the text has grown by whole
+            characters; it ended `unfinished`.
 
     Raises:
         Cancelled, EngineError: As the engine does.
@@ -119,12 +120,17 @@ def generate(
     prompt_tokens, reused = len(slot.tokens), slot.reused
     logprobs = [healed.logprob]
     stitch = Stitch()
+
+    def so_far(text: bytes, ended: str) -> Generation:
+        return Generation(text, tuple(logprobs), ended, healed.report, reused, prompt_tokens)
+
     piece = healed.visible
     ended = "stop token"
     while token is not None:
         if stitch.push(piece):
-            on_text(bytes(stitch.text[: stitch.given]))
-            if should_stop(bytes(stitch.text[: stitch.given])):
+            text = bytes(stitch.text[: stitch.given])
+            on_progress(so_far(text, "unfinished"))
+            if should_stop(text):
                 ended = "stop rule"
                 break
         if len(logprobs) >= max_tokens or len(slot.tokens) >= engine.info.context_tokens:
@@ -136,7 +142,7 @@ def generate(
         if token is not None:
             logprobs.append(logprob)
             piece = engine.vocabulary[token]
-    return Generation(stitch.finish(), tuple(logprobs), ended, healed.report, reused, prompt_tokens)
+    return so_far(stitch.finish(), ended)
 
 
 def _unhealed(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:

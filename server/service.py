@@ -1,0 +1,262 @@
+"""Completions for clients that type while the model computes: newest request first, nothing twice.
+
+One model serves all, one job at a time. A request takes the first of these ways that is open to it:
+
+1. a remembered answer that still fits (`memory`): at once, without the model;
+2. the job that runs for its document, if what the job has written so far agrees with what is
+   typed: it is joined, not restarted;
+3. a new job. A job that works for an older state of the document, or for nobody, is stopped.
+
+Every request is answered: with a completion, or with None if a newer one of the same document came.
+Cancelling a request stops its job, if nobody else waits for it.
+
+Not here: documents, protocol messages, and what is shown (`completer.present`).
+"""
+
+import asyncio
+import re
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+
+from server.completer import Answer, Completer, CompletionOptions, present
+from server.errors import Cancelled
+from server.memory import Memory, remainder
+from server.report import Completion
+from server.rules import place_at
+from server.snapshot import Snapshot, line_bounds, with_lf
+from server.worker import Ticket, Worker
+
+KEY_BYTES = 1 << 16
+"""Text before and after the cursor's line that a key holds at most: more than any prompt."""
+
+_WORD_END = re.compile(rb"[\w\x80-\xff](?=[^\w\x80-\xff])|[^\w\s\x80-\xff]")
+"""The last byte of a word that something follows, or a mark, which is never half there."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A wish for a completion."""
+
+    document: Hashable
+    """Newer requests of the same document supersede older ones."""
+    snapshot: Snapshot
+    options: CompletionOptions
+    patience: float | None = None
+    """Seconds after which whole words written so far are the answer; None waits for all of it."""
+    delay: float = 0.0
+    """Seconds to wait for a newer request before the model is asked (debouncing)."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """The model at work on one prompt."""
+
+    key: Hashable
+    typed: bytes
+    ticket: Ticket = field(default_factory=Ticket)
+    so_far: Answer | None = None
+    """What is written until now."""
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and then replaced, whenever something changes for those who wait."""
+    answer: Answer | None = None
+    failure: Exception | None = None
+    waiting: int = 0
+    """Requests that wait for this job."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it runs, or will, and may be joined."""
+        return self.answer is None and self.failure is None and not self.ticket.cancelled
+
+    def agrees(self, key: Hashable, typed: bytes) -> bool:
+        """Whether what is typed may be what the job has written or is going to write."""
+        written = self.typed + (self.so_far.generation.text if self.so_far else b"")
+        return key == self.key and (
+            typed.startswith(written)
+            or (typed.startswith(self.typed) and written.startswith(typed))
+        )
+
+    def wake(self) -> None:
+        """Tell everyone who waits to look again."""
+        self.news.set()
+        self.news = asyncio.Event()
+
+
+@dataclass
+class Counts:
+    """How requests were answered."""
+
+    from_memory: int = 0
+    joined: int = 0
+    started: int = 0
+    prepared: int = 0
+    superseded: int = 0
+
+
+class Service:
+    """Requests of any number of clients, one model. All methods belong to one event loop."""
+
+    def __init__(self, worker: Worker[Completer]) -> None:
+        """Serve with a worker that has a completer loaded before the first request."""
+        self._worker = worker
+        self._memory = Memory()
+        self._jobs: dict[Hashable, _Job] = {}
+        self._newest: dict[Hashable, object] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.counts = Counts()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the model is at work."""
+        return bool(self._jobs)
+
+    async def complete(self, request: Request) -> Completion | None:
+        """The completion, or None if a newer request of the same document came first.
+
+        Raises:
+            MidtokenError: The model could not be run.
+            asyncio.CancelledError: The task was cancelled, and with it the job if nobody else
+                waits for it.
+        """
+        mine = self._newest[request.document] = object()
+        key, typed = key_of(request), place_at(request.snapshot).typed
+        running = self._jobs.get(request.document)
+        if running is not None:
+            if not running.agrees(key, typed):
+                self._worker.cancel(running.ticket)
+            running.wake()  # older requests are answered now
+        known = self._memory.find(key, typed)
+        if known is not None:
+            self.counts.from_memory += 1
+            return present(request.snapshot, replace(known, evaluated=0))
+        if request.delay and not (running and running.is_open and running.agrees(key, typed)):
+            await asyncio.sleep(request.delay)
+        while self._newest.get(request.document) is mine:
+            job = self._join(request, key, typed) or self._start(request, key, typed)
+            answer = await self._wait(job, request, typed, mine)
+            if answer is not None and self._newest.get(request.document) is mine:
+                return present(request.snapshot, answer)
+        self.counts.superseded += 1
+        return None
+
+    def prepare(self, request: Request) -> None:
+        """Compute an answer that nobody waits for yet, if the model has nothing else to do."""
+        key, typed = key_of(request), place_at(request.snapshot).typed
+        if not self._jobs and self._memory.find(key, typed) is None:
+            self.counts.prepared += 1
+            self._start(request, key, typed)
+
+    def forget(self, document: Hashable) -> None:
+        """A document was closed: its requests are superseded, its job is stopped."""
+        self._newest.pop(document, None)
+        job = self._jobs.get(document)
+        if job is not None:
+            self._worker.cancel(job.ticket)
+            job.wake()
+
+    def _join(self, request: Request, key: Hashable, typed: bytes) -> _Job | None:
+        job = self._jobs.get(request.document)
+        if job is not None and job.is_open and job.agrees(key, typed):
+            self.counts.joined += 1
+            return job
+        return None
+
+    def _start(self, request: Request, key: Hashable, typed: bytes) -> _Job:
+        """A new job; those that nobody waits for make room."""
+        for other in self._jobs.values():
+            if not other.waiting:
+                self._worker.cancel(other.ticket)
+        self.counts.started += 1
+        job = self._jobs[request.document] = _Job(key, typed)
+        loop = asyncio.get_running_loop()
+
+        def written(so_far: Answer) -> None:
+            job.so_far = so_far
+            job.wake()
+
+        def work(completer: Completer) -> Answer:
+            def tell(so_far: Answer) -> None:
+                loop.call_soon_threadsafe(written, so_far)
+
+            return completer.answer(request.snapshot, request.options, tell)
+
+        async def run() -> None:
+            try:
+                job.answer = await self._worker.submit(job.ticket, work)
+                self._memory.add(key, typed, job.answer)
+            except Exception as error:
+                job.failure = error
+            finally:
+                if self._jobs.get(request.document) is job:
+                    del self._jobs[request.document]
+                job.wake()
+
+        task = loop.create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return job
+
+    async def _wait(self, job: _Job, request: Request, typed: bytes, mine: object) -> Answer | None:
+        """What the job writes after what is typed; None if it does not fit or was superseded."""
+        loop = asyncio.get_running_loop()
+        deadline = None if request.patience is None else loop.time() + request.patience
+        job.waiting += 1
+        try:
+            while job.is_open:
+                if self._newest.get(request.document) is not mine:
+                    return None
+                if not job.agrees(job.key, typed):
+                    return None
+                news = job.news
+                try:
+                    async with asyncio.timeout_at(deadline):
+                        await news.wait()
+                except TimeoutError:
+                    deadline = None  # if no whole word is there yet, wait for the first one
+                if deadline is None and request.patience is not None:
+                    words = _whole_words(job, typed)
+                    if words is not None:
+                        return words
+        except asyncio.CancelledError:
+            if job.waiting == 1 and self._newest.get(request.document) is mine:
+                self._worker.cancel(job.ticket)
+            raise
+        finally:
+            job.waiting -= 1
+        if job.failure is not None and not isinstance(job.failure, Cancelled):
+            raise job.failure
+        return None if job.answer is None else remainder(job.typed, job.answer, typed)
+
+
+def key_of(request: Request) -> Hashable:
+    """All that an answer depends on, but for what is typed on the cursor's line: exact bytes.
+
+    Closers after the cursor are left out, as they are of prompts: a bracket that the editor closes
+    by itself changes nothing.
+    """
+    snapshot = request.snapshot
+    place = place_at(snapshot)
+    start, _ = line_bounds(snapshot.text, snapshot.cursor)
+    joined = len(place.rest) if place.closers is not None else len(place.tail)
+    after = snapshot.cursor + joined
+    return (
+        snapshot.language,
+        request.options,
+        with_lf(snapshot.text[max(0, start - KEY_BYTES) : start]),
+        place.tail,
+        with_lf(snapshot.text[after : after + KEY_BYTES]),
+    )
+
+
+def _whole_words(job: _Job, typed: bytes) -> Answer | None:
+    """What is written after what is typed, up to the last end of a word; None if nothing is."""
+    if job.so_far is None:
+        return None
+    answer = remainder(job.typed, job.so_far, typed)
+    if answer is None:
+        return None
+    text = answer.generation.text
+    whole = text[: max((end.end() for end in _WORD_END.finditer(text)), default=0)]
+    if not whole.strip():
+        return None
+    return replace(answer, generation=replace(answer.generation, text=whole))
