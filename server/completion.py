@@ -23,6 +23,9 @@ from server.models.catalog import CATALOG
 from server.report import Completion
 from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document
 
+UNWINDING_SECONDS = 2.0
+"""How long an interrupted model may take to stop; loading one cannot be stopped."""
+
 MOST_LAYERS = 10_000
 """More than any model has, and few enough for llama.cpp's numbers."""
 
@@ -127,6 +130,22 @@ def engine_options_of(options: EngineArguments) -> EngineOptions:
 _Result = TypeVar("_Result")
 
 
+class _Completers(list[Completer]):
+    """The completers that work runs; after `stop`, they are cancelled as soon as they are there."""
+
+    stopped = False
+
+    def append(self, completer: Completer) -> None:
+        super().append(completer)
+        if self.stopped:
+            completer.cancel()
+
+    def stop(self) -> None:
+        self.stopped = True
+        for completer in self:
+            completer.cancel()
+
+
 def interruptible(work: Callable[[list[Completer]], _Result]) -> _Result:
     """Run work with a model in a thread, and stop it when Ctrl-C is pressed.
 
@@ -137,7 +156,7 @@ def interruptible(work: Callable[[list[Completer]], _Result]) -> _Result:
         Cancelled: Ctrl-C was pressed.
         MidtokenError: As `work` does.
     """
-    completers: list[Completer] = []
+    completers = _Completers()
     results: list[_Result] = []
     failures: list[BaseException] = []
 
@@ -146,16 +165,19 @@ def interruptible(work: Callable[[list[Completer]], _Result]) -> _Result:
             results.append(work(completers))
         except BaseException as error:
             failures.append(error)
+        finally:
+            done.set()
 
-    worker = threading.Thread(target=run, daemon=True)
-    worker.start()
+    # An event, because Python 3.11 takes a thread for ended whose `join` is interrupted. Waiting
+    # without a limit could not be interrupted on every system.
+    done = threading.Event()
+    threading.Thread(target=run, daemon=True).start()
     try:
-        while worker.is_alive():
-            worker.join(0.05)  # a join without a limit could not be interrupted on every system
+        while not done.wait(0.05):
+            pass
     except KeyboardInterrupt:
-        for completer in completers:
-            completer.cancel()
-        worker.join(2)
+        completers.stop()
+        done.wait(UNWINDING_SECONDS)
         raise Cancelled("cancelled") from None
     if failures:
         raise failures[0]
