@@ -1,0 +1,210 @@
+r"""Generated text as lines: how far each is indented, and what is open where it begins.
+
+No parser: one pass that knows strings, comments and brackets well enough to say which lines are
+code. The first line is the cursor's, with what was typed on it.
+
+Example::
+
+    >>> lines = read_lines(b"def f(", b"x):\n    return (", language="python", comment=b"#")
+    >>> [(line.column, line.complete, line.owed) for line in lines]
+    [(0, True, ()), (4, False, ())]
+
+What is not here: what lines mean for a suggestion (`blocks`).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+TAB = 4
+"""Columns of a tab. Only matters where one text mixes tabs and blanks; then this is what most
+editors show."""
+
+WINDOW = 1024
+"""So many bytes before the cursor are looked at for brackets: lines can be megabytes long."""
+
+_PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
+_LONG_STRINGS = (b'"""', b"'''", b"`")
+_LOOSE = frozenset(
+    ("shellscript", "makefile", "markdown", "restructuredtext", "plaintext", "latex")
+)
+"""Languages in which brackets and quotes come without partners."""
+# A quote after a word, `&` or `<` is an apostrophe or a lifetime, except after a string prefix.
+_SHORT_STRING = re.compile(
+    rb"""
+    "(?:\\.|[^"\\\n])*"
+    | (?:(?<![0-9A-Za-z_&<\x80-\xff]) | (?<=\b[rRbBfFuUL])) '(?:\\.|[^'\\\n])*'
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Closing:
+    """A closing bracket in the generated text."""
+
+    offset: int
+    """Where it stands in the generated text."""
+    text: bytes
+    depth: int
+    """How many brackets are open after it; -1 if it closes one that was open before the line."""
+    leading: bool
+    """Whether only blanks and other closing brackets stand before it on its line."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the typed and generated text."""
+
+    text: bytes
+    """Without its line end."""
+    start: int
+    """Where it starts in the generated text; 0 for the cursor's line."""
+    end: int
+    complete: bool
+    """Whether a line end follows."""
+    column: int
+    """The width of its indentation."""
+    inside: bytes
+    """The end of the string or comment that it begins in, empty for none."""
+    comment: bool
+    """Whether it is nothing but comment."""
+    owed: tuple[bytes, ...]
+    """Closing forms of the brackets that are open where it begins, innermost last."""
+    closings: tuple[Closing, ...]
+
+    @property
+    def blank(self) -> bool:
+        """Whether there is nothing on it."""
+        return not self.text.strip()
+
+
+def read_lines(
+    typed: bytes,
+    generated: bytes,
+    *,
+    language: str,
+    comment: bytes,
+    inside: bytes = b"",
+    finished: bool = False,
+) -> list[Line]:
+    r"""The lines of a text with `\n` line ends; at least one.
+
+    Args:
+        typed: The cursor's line before the cursor.
+        generated: What was written after the cursor.
+        language: The identifier of VS Code.
+        comment: The sign that starts a comment, empty for none.
+        inside: The end of the string or comment that the cursor's line begins in, as `*/`.
+        finished: Whether the last line is complete without a line end.
+    """
+    reader = _Reader(language, comment, inside)
+    pieces = generated.split(b"\n")
+    lines, start = [], 0
+    for number, piece in enumerate(pieces):
+        complete = finished or number < len(pieces) - 1
+        lines.append(reader.read(b"" if number else typed, piece, start, complete))
+        start += len(piece) + 1
+    return lines
+
+
+def open_before(text: bytes, language: str, comment: bytes) -> bytes:
+    r"""The end of the string or comment that is open after a text of whole lines, else empty."""
+    reader = _Reader(language, comment, b"")
+    for line in text.splitlines():
+        reader.read(b"", line, 0, True)
+    return reader.inside
+
+
+def column_of(line: bytes) -> int:
+    """The width of a line's indentation, tabs as `TAB` columns."""
+    indentation = line[: len(line) - len(line.lstrip(b" \t"))]
+    return len(indentation.expandtabs(TAB))
+
+
+class _Reader:
+    """What is open between two lines."""
+
+    def __init__(self, language: str, comment: bytes, inside: bytes) -> None:
+        self.pattern = _pattern(comment, language)
+        self.slashes = comment == b"//"
+        self.comment = comment
+        self.inside = inside
+        self.owed: list[bytes] = []
+
+    def read(self, typed: bytes, generated: bytes, start: int, complete: bool) -> Line:
+        """Take the next line."""
+        whole = typed + generated
+        column = column_of(whole)
+        dropped = max(0, len(typed) - WINDOW)
+        line = whole[dropped:]
+        inside, owed = self.inside, tuple(self.owed)
+        stripped = whole.lstrip(b" \t")
+        is_comment = inside == b"*/" or (
+            not inside
+            and (
+                bool(self.comment and stripped.startswith(self.comment))
+                or (self.slashes and stripped.startswith(b"/*"))
+            )
+        )
+        closings = self._scan(line, len(typed) - dropped, start, complete)
+        end = start + len(generated)
+        return Line(whole, start, end, complete, column, inside, is_comment, owed, tuple(closings))
+
+    def _scan(self, line: bytes, cursor: int, start: int, complete: bool) -> list[Closing]:
+        closings: list[Closing] = []
+        position = 0
+        while position < len(line):
+            if self.inside:
+                end = line.find(self.inside, position)
+                if end < 0:
+                    break
+                position = end + len(self.inside)
+                self.inside = b""
+                continue
+            token = self.pattern.search(line, position)
+            if token is None:
+                break
+            text, position = token[0], token.end()
+            if text in _PAIRS:
+                self.owed.append(_PAIRS[text])
+            elif text in _PAIRS.values():
+                closed = self._close(text)
+                before = line[: token.start()].strip(b" \t)]}")
+                if token.start() >= cursor and (complete or not before):
+                    offset = start + token.start() - cursor
+                    closings.append(Closing(offset, text, closed, not before))
+            elif text == b"/*":
+                self.inside = b"*/"
+            elif text in _LONG_STRINGS:
+                self.inside = text
+            elif text in {b'"', b"'"}:
+                string = _SHORT_STRING.match(line, token.start())
+                if string:
+                    position = string.end()
+                elif not complete:
+                    break  # the string may go on: what is in it is not known
+            elif self.comment and text == self.comment:
+                break
+        return closings
+
+    def _close(self, bracket: bytes) -> int:
+        """Close the innermost bracket of this kind and those inside it; the depth afterwards."""
+        if bracket not in self.owed:
+            return -1
+        while self.owed.pop() != bracket:
+            pass
+        return len(self.owed)
+
+
+@cache
+def _pattern(comment: bytes, language: str) -> re.Pattern[bytes]:
+    """All that a line is searched for; a comment sign counts at the start or after a blank."""
+    parts = [rb"\\."]
+    if comment:
+        parts.append(rb"(?:(?<=[ \t;{}(),])|^)" + re.escape(comment))
+    if comment == b"//":
+        parts.append(rb"/\*")
+    if language not in _LOOSE:
+        parts += [rb'"{3}|\'{3}|["\'`()\[\]{}]']
+    return re.compile(b"|".join(parts))
