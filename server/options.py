@@ -19,8 +19,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from server.models.catalog import DEFAULT_MODEL
-
 MAX_INTEGER = 2**31 - 1
 """Larger numbers do not fit llama.cpp's integers."""
 
@@ -44,7 +42,7 @@ class ModelOptions:
 
     name: Annotated[
         str, About("A name that `midtoken model list` knows, or the path of any GGUF file.", low=1)
-    ] = DEFAULT_MODEL
+    ] = "qwen2.5-coder-0.5b"
     auto_pull: Annotated[
         bool, About("Let the server fetch a model that is missing. Without it, nothing connects.")
     ] = False

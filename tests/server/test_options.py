@@ -12,6 +12,7 @@ from healing.sampling import Sampling
 from server.completer import CompletionOptions
 from server.decoding import METHODS
 from server.engine.llama_load import EngineOptions
+from server.models.catalog import DEFAULT_MODEL
 from server.option_layers import MAX_FILE_BYTES, Problem, merge, read_workspace
 from server.option_pages import as_markdown, json_schema
 from server.option_table import OVERRIDABLE, OVERRIDES, TABLE, USER_ONLY
@@ -126,6 +127,7 @@ class TestTable:
         request = CompletionOptions()
         sampling = Sampling()
 
+        assert options.model.name == DEFAULT_MODEL
         assert TABLE["completion.healing"].words == METHODS
         completion = options.completion
         assert (completion.healing, completion.prompt) == (request.healing, request.prompt)
