@@ -139,6 +139,21 @@ def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
 
 
 @cli.command()
+@click.option("--stdio", is_flag=True, help="Over standard input and output (the default).")
+@click.option("--tcp", metavar="HOST:PORT", help="For several editors, on a port of this machine.")
+def serve(stdio: bool, tcp: str | None) -> None:
+    """Run the language server; editors start it themselves."""
+    from server.serving import serve_stdio, serve_tcp
+
+    if stdio and tcp:
+        raise UsageError("choose one of --stdio and --tcp")
+    if tcp:
+        serve_tcp(tcp)
+    else:
+        serve_stdio()
+
+
+@cli.command()
 @engine_options
 def doctor(**options: Unpack[EngineArguments]) -> None:
     """Check the installation: build, devices, model and speed."""

@@ -16,6 +16,13 @@ from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
+from server.blocks import (
+    finish_block,
+    inside_at,
+    line_end_of,
+    restore_line_ends,
+    should_stop_block,
+)
 from server.decoding import METHODS, Generation, generate
 from server.engine import ModelInfo, TokenEngine
 from server.engine.llama import load
@@ -24,7 +31,7 @@ from server.engine.tables import load_tables
 from server.errors import UnknownVocabularyError
 from server.prompt import build_prompt
 from server.report import Completion, Item, TokenCounts
-from server.rules import finish, place_at, settled, should_stop
+from server.rules import place_at, settled
 from server.snapshot import Snapshot, position_at
 from server.speed import budget
 
@@ -54,6 +61,8 @@ class CompletionOptions:
     context_tokens: int | None = None
     """The most tokens of text around the hole; None for what the device reads in two seconds."""
     sampling: Sampling = GREEDY
+    multiline: str = "never"
+    """Where several lines may be written: `auto`, `always` or `never` (see `blocks`)."""
 
     def __post_init__(self) -> None:
         if self.healing not in METHODS:
@@ -79,6 +88,8 @@ class Answer:
     timing_ms: dict[str, float]
     notes: tuple[str, ...]
     """What a person should know, each a sentence."""
+    multiline: str
+    """As in the options that it was asked for with."""
 
 
 class Completer:
@@ -156,7 +167,7 @@ class Completer:
         """
         started = perf_counter()
         engine, info = self.engine, self.engine.info
-        place = place_at(snapshot)
+        place, inside = place_at(snapshot), inside_at(snapshot)
         method, note = self._method(options.healing)
         notes = [sentence for sentence in (note, info.note) if sentence]
         fim = engine.fim if options.prompt == "fim" else None
@@ -192,6 +203,7 @@ class Completer:
                     "decoding": 1e3 * (now - first_text[0]),
                 },
                 tuple(notes),
+                options.multiline,
             )
 
         generation = generate(
@@ -201,7 +213,7 @@ class Completer:
             method,
             rows=self._rows_of(prompt.head),
             max_tokens=options.max_tokens,
-            should_stop=lambda text: should_stop(place, text),
+            should_stop=lambda text: should_stop_block(place, text, inside, options.multiline),
             sampling=options.sampling,
             note=note,
             on_progress=lambda so_far: on_progress(answer(so_far)),
@@ -253,16 +265,23 @@ class Completer:
 def present(snapshot: Snapshot, answer: Answer) -> Completion:
     """What is shown of an answer at a place: the rules applied, and the report."""
     generation = answer.generation
-    finished = finish(place_at(snapshot), generation.text, generation.ended in FINISHED)
+    finished = finish_block(
+        place_at(snapshot),
+        generation.text,
+        generation.ended in FINISHED,
+        inside_at(snapshot),
+        answer.multiline,
+    )
     items: tuple[Item, ...] = ()
     if finished.text:
         cursor = snapshot.cursor
         items = (
             Item(
-                finished.text.decode(),
+                restore_line_ends(finished.text, line_end_of(snapshot)).decode(),
                 position_at(snapshot.text, cursor),
                 position_at(snapshot.text, cursor + finished.range_end),
                 sum(generation.logprobs) / len(generation.logprobs),
+                finished.range_end,
             ),
         )
     return Completion(

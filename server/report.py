@@ -57,6 +57,8 @@ class Item:
     """On the same line."""
     score: float
     """Mean natural-log probability of the tokens written after the cursor."""
+    replaced_bytes: int = 0
+    """The length of the range in bytes."""
 
     def as_json(self) -> dict[str, Any]:
         """The item in the shape of the command line's JSON."""

@@ -122,13 +122,13 @@ class Service:
         key, typed = key_of(request), place_at(request.snapshot).typed
         running = self._jobs.get(request.document)
         if running is not None:
-            if not running.agrees(key, typed):
-                self._worker.cancel(running.ticket)
             running.wake()  # older requests are answered now
         known = self._memory.find(key, typed)
-        if known is not None:
+        if known is not None:  # a job that prepares what comes after it goes on
             self.counts.from_memory += 1
             return present(request.snapshot, replace(known, evaluated=0))
+        if running is not None and not running.agrees(key, typed):
+            self._worker.cancel(running.ticket)
         if request.delay and not (running and running.is_open and running.agrees(key, typed)):
             await asyncio.sleep(request.delay)
         while self._newest.get(request.document) is mine:

@@ -93,6 +93,10 @@ class Worker(Generic[Owned]):
 
         return self._enqueue(run)
 
+    def info(self, look: Callable[[Owned], Result]) -> "asyncio.Future[Result]":
+        """Run something short that can't be cancelled, as `submit` does."""
+        return self.submit(Ticket(), look)
+
     def cancel(self, ticket: Ticket) -> None:
         """Stop a job, wherever it is; harmless if it is done. From any thread."""
         with self._lock:

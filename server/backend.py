@@ -1,0 +1,138 @@
+"""The model behind a server: loading it in the background, saying how it is, starting it again.
+
+There is one backend in a process, however many editors are connected. The first one's settings
+decide how the model is run; asking for another model loads that one instead.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.completer import Completer, load_completer
+from server.engine.llama_load import EngineOptions
+from server.errors import MidtokenError
+from server.models import download, store
+from server.models.catalog import CATALOG
+from server.options import Options
+from server.report import Completion
+from server.service import Request, Service
+from server.worker import Worker
+
+logger = logging.getLogger("midtoken.backend")
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+"""After a failure, requests are answered with nothing for so long; the pause doubles each time."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """How the server is, as editors are told."""
+
+    state: str
+    """`starting`, `loading`, `ready`, `busy` or `error`."""
+    message: str = ""
+    """One line for people: what is loaded and where it runs, or what is wrong and what to do."""
+
+
+class Backend:
+    """One model and everyone who is interested in how it is."""
+
+    def __init__(self, load: Callable[[Path, EngineOptions], Completer] = load_completer) -> None:
+        """Start without a model; `load` makes a completer of a file."""
+        self._load = load
+        self._worker: Worker[Completer] = Worker()
+        self.service = Service(self._worker)
+        self.status = Status("starting")
+        self.listeners: set[Callable[[Status], None]] = set()
+        self.offloaded = False
+        self._options: Options | None = None
+        self._pause = FIRST_PAUSE_S
+        self._retry_at = 0.0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests reach a model."""
+        return self.status.state in {"ready", "busy"}
+
+    async def start(self, options: Options) -> None:
+        """Load the model that the options name, unless it runs like that already."""
+        asked = (options.model, options.engine)
+        if self._options is None or asked != (self._options.model, self._options.engine):
+            await self.load(options)
+
+    async def load(self, options: Options) -> None:
+        """Load the model that the options name; errors end up in the status, not here."""
+        self._options = options
+        self._tell(Status("loading", f"loading {options.model.name}"))
+        try:
+            path = await asyncio.to_thread(_model_file, options)
+            engine = engine_options(options)
+            await self._worker.load(lambda: self._load(path, engine))
+            info = await self._worker.info(lambda completer: completer.engine.info)
+        except MidtokenError as error:
+            self._fail(str(error))
+            return
+        self.offloaded = info.offloaded_layers > 0
+        self._pause = FIRST_PAUSE_S
+        where = info.backend if self.offloaded else "CPU"
+        self._tell(
+            Status("ready", f"{info.name} on {where}" + (f"; {info.note}" if info.note else ""))
+        )
+
+    async def complete(self, request: Request) -> Completion | None:
+        """The service's answer; None while there is no model, and when it fails.
+
+        After a failure the next request that comes later than a pause tries again.
+        """
+        loop = asyncio.get_running_loop()
+        if not self.is_ready:
+            if self.status.state == "error" and loop.time() >= self._retry_at and self._options:
+                self._retry_at = loop.time() + LONGEST_PAUSE_S
+                await self.load(self._options)
+            if not self.is_ready:
+                return None
+        try:
+            return await self.service.complete(request)
+        except MidtokenError as error:
+            self._fail(str(error))
+            return None
+
+    def close(self) -> None:
+        """Stop and free the model."""
+        self._worker.close()
+
+    def _fail(self, message: str) -> None:
+        self._retry_at = asyncio.get_running_loop().time() + self._pause
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
+        if self.status != Status("error", message):
+            logger.error("%s", message)
+        self._tell(Status("error", message))
+
+    def _tell(self, status: Status) -> None:
+        self.status = status
+        for listener in tuple(self.listeners):
+            listener(status)
+
+
+def engine_options(options: Options) -> EngineOptions:
+    """The engine's options from the settings."""
+    engine = options.engine
+    return EngineOptions(
+        n_ctx=engine.context_size,
+        threads=engine.threads if isinstance(engine.threads, int) else None,
+        gpu_layers=engine.gpu_layers,
+        main_gpu=engine.main_gpu,
+        tensor_split=tuple(engine.tensor_split),
+        flash_attn=engine.flash_attention,
+    )
+
+
+def _model_file(options: Options) -> Path:
+    """The model's file; fetched if it is missing and the user allowed it."""
+    entry = CATALOG.get(options.model.name)
+    if entry is not None and not store.is_whole(entry) and options.model.auto_pull:
+        return download.pull(entry, mirror=options.model.mirror)
+    return store.resolve(options.model.name)

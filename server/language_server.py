@@ -1,0 +1,291 @@
+"""The language server: documents, requests and settings of one or more editors, one model.
+
+pygls carries the messages. Documents and positions are ours (`documents`, `positions`): pygls'
+own lines also end at form feeds and U+2028, which corrupts a document at the next edit.
+
+A handler fetches the document, makes a snapshot, awaits the service and shapes the result. It never
+waits for the model in the event loop. A request that can't be served is answered with null, and the
+log says why; requests before the model is loaded are answered with null at once.
+
+Not here: which request runs when (`service`), and what an editor shows of the status.
+"""
+
+import logging
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.uris import to_fs_path
+
+from server import __version__
+from server.backend import Backend, Status
+from server.documents import Document, Documents, VersionStep, uri_key
+from server.errors import DocumentError
+from server.lsp_items import (
+    change_of,
+    completion_options,
+    inline_items,
+    menu_items,
+    position_of,
+    selected_snapshot,
+)
+from server.option_layers import Problem, merge, read_workspace
+from server.options import Options
+from server.positions import Encoding, choose_encoding
+from server.report import Completion
+from server.rhythm import Rhythm
+from server.service import Request
+from server.snapshot import Snapshot
+
+logger = logging.getLogger("midtoken.server")
+
+STATUS = "midtoken/status"
+"""The notification that tells a client how the server is."""
+
+CPU_PATIENCE_MS, GPU_PATIENCE_MS = 800, 250
+"""After so long, an automatic request is answered with the whole words that are there."""
+
+
+class Protocol(LanguageServerProtocol):
+    """pygls' messages over our own documents."""
+
+    _server: "MidtokenServer"
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Any:  # noqa: ANN401 (a generator)
+        """Choose the position encoding, as pygls does, before anything else."""
+        general = params.capabilities.general
+        offered = general.position_encodings if general else None
+        self._server.begin(params, choose_encoding(offered))
+        return (yield from super().lsp_initialize(params))
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        """Begin with a document."""
+        opened = params.text_document
+        self._server.documents.open(
+            opened.uri, opened.text, opened.version, str(opened.language_id or "")
+        )
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Edit a document."""
+        self._server.edit(params)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        """Forget a document, and everything that was under way for it."""
+        uri = params.text_document.uri
+        self._server.backend.service.forget(self._server.document_key(uri))
+        self._server.documents.close(uri)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What an editor asks for, whatever the request's name."""
+
+    uri: str
+    position: types.Position
+    automatic: bool
+    selected: types.SelectedCompletionInfo | None = None
+
+
+class MidtokenServer(LanguageServer):
+    """One editor's connection."""
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__("midtoken", __version__, protocol_cls=Protocol, max_workers=2)
+        self.backend = backend
+        self.options = Options()
+        self.documents = Documents(choose_encoding(None))
+        self.rhythm = Rhythm()
+        self.last_report: Completion | None = None
+        self._layers: dict[str, object] = {}
+        self._folder: Path | None = None
+        self._told: set[str] = set()
+
+    def begin(self, params: types.InitializeParams, encoding: Encoding) -> None:
+        """Take over what the client says of itself."""
+        self.documents = Documents(encoding)
+        self._layers = {"initializationOptions": params.initialization_options}
+        folders = params.workspace_folders or []
+        root = folders[0].uri if folders else params.root_uri
+        path = to_fs_path(root) if root else None
+        self._folder = Path(path) if path else None
+        self.apply_settings()
+
+    def apply_settings(self, **layers: object) -> None:
+        """Merge all settings again, the given layers among them; tell what is wrong, once."""
+        self._layers.update(layers)
+        found: list[tuple[str, object]] = []
+        problems: list[Problem] = []
+        if self._folder is not None:
+            layer, problems = read_workspace(self._folder)
+            found.append(layer)
+        self.options, others = merge([*found, *self._layers.items()])
+        logging.getLogger("midtoken").setLevel(self.options.logging.level.upper())
+        for problem in map(str, [*problems, *others]):
+            if problem not in self._told:
+                self._told.add(problem)
+                logger.warning("%s", problem)
+                self.tell(types.MessageType.Warning, problem)
+
+    def leave(self) -> None:
+        """The connection has ended: nothing of it stays."""
+        self.backend.listeners.discard(self.tell_status)
+        for document in list(self.documents):
+            self.backend.service.forget(self.document_key(document.uri))
+            self.documents.close(document.uri)
+
+    def tell(self, kind: types.MessageType, message: str) -> None:
+        """Show a message to the person."""
+        if self.protocol.writer is not None:
+            self.window_show_message(types.ShowMessageParams(kind, f"midtoken: {message}"))
+
+    def tell_status(self, status: Status) -> None:
+        """Tell the client how the server is; an error is shown to the person as well, once."""
+        self.protocol.notify(STATUS, {"state": status.state, "message": status.message})
+        if status.state == "error" and status.message not in self._told:
+            self._told.add(status.message)
+            self.tell(types.MessageType.Error, status.message)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:  # noqa: ANN401
+        """Messages that can't be read or handled go to the log; the connection goes on."""
+        logger.warning("%s: %s", getattr(source, "__name__", source), error)
+
+    def document_key(self, uri: str) -> Hashable:
+        """What the service knows a document by: editors do not share theirs."""
+        return id(self), uri_key(uri)
+
+    def edit(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Apply a client's changes to a document."""
+        changes = [change_of(change) for change in params.content_changes]
+        document = params.text_document
+        step = self.documents.change(document.uri, document.version, changes)
+        if step is VersionStep.BACK:
+            logger.warning("%s: version %d comes late", document.uri, document.version)
+        self.rhythm.key()
+
+    async def suggest(self, wish: Wish) -> tuple[Document, Snapshot, Completion] | None:
+        """A completion that is still wanted where it was asked for, or None."""
+        if wish.automatic and not self.options.trigger.automatic:
+            return None
+        try:
+            document = self.documents.find(wish.uri)
+        except DocumentError as error:
+            logger.warning("%s", error)
+            return None
+        if document.language in self.options.languages.disabled:
+            return None
+        snapshot = document.snapshot(position_of(wish.position))
+        asked = selected_snapshot(document, snapshot, wish.selected)
+        completion = await self.backend.complete(self._request(wish, document, asked))
+        if completion is None or not document.is_current(snapshot):
+            return None
+        self.last_report = completion
+        self._prepare(wish, document, asked, completion)
+        return document, snapshot, completion
+
+    def _request(self, wish: Wish, document: Document, snapshot: Snapshot) -> Request:
+        options = completion_options(self.options, document.language, snapshot)
+        if not wish.automatic:
+            return Request(self.document_key(wish.uri), snapshot, options)
+        trigger = self.options.trigger
+        usual = GPU_PATIENCE_MS if self.backend.offloaded else CPU_PATIENCE_MS
+        patience = usual if trigger.time_budget == "auto" else trigger.time_budget
+        delay = self.rhythm.pause() if trigger.debounce == "auto" else trigger.debounce / 1e3
+        return Request(self.document_key(wish.uri), snapshot, options, patience / 1e3, delay)
+
+    def _prepare(
+        self, wish: Wish, document: Document, snapshot: Snapshot, completion: Completion
+    ) -> None:
+        """Have the next suggestion computed as if this one was accepted as a whole."""
+        if not completion.items:
+            return
+        text, item = snapshot.text, completion.items[0]
+        written = item.text.encode()
+        after = text[snapshot.cursor + item.replaced_bytes :]
+        accepted = replace(
+            snapshot,
+            text=text[: snapshot.cursor] + written + after,
+            cursor=snapshot.cursor + len(written),
+        )
+        self.backend.service.prepare(
+            Request(
+                self.document_key(wish.uri),
+                accepted,
+                completion_options(self.options, document.language, accepted),
+            )
+        )
+
+
+async def ask_settings(server: MidtokenServer) -> None:
+    """Ask the client for its settings, if it can be asked."""
+    workspace = server.client_capabilities.workspace
+    if workspace is None or not workspace.configuration:
+        return
+    items = [types.ConfigurationItem(section="midtoken")]
+    try:
+        found = await server.workspace_configuration_async(types.ConfigurationParams(items))
+    except Exception as error:
+        logger.warning("the editor did not give its settings: %s", error)
+        return
+    server.apply_settings(**{"workspace/configuration": found[0] if found else None})
+
+
+def create_server(backend: Backend) -> MidtokenServer:
+    """A server for one connection, with all handlers bound."""
+    server = MidtokenServer(backend)
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(_: types.InitializedParams) -> None:
+        backend.listeners.add(server.tell_status)
+        await ask_settings(server)
+        server.tell_status(backend.status)
+        await backend.start(server.options)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def changed(params: types.DidChangeConfigurationParams) -> None:
+        settings = params.settings
+        if isinstance(settings, dict) and settings:
+            server.apply_settings(
+                **{"workspace/didChangeConfiguration": settings.get("midtoken", settings)}
+            )
+        await ask_settings(server)
+        await backend.start(server.options)
+
+    @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
+    async def inline(params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
+        kind = params.context.trigger_kind
+        wish = Wish(
+            params.text_document.uri,
+            params.position,
+            kind is types.InlineCompletionTriggerKind.Automatic,
+            params.context.selected_completion_info,
+        )
+        found = await server.suggest(wish)
+        return found and types.InlineCompletionList(inline_items(*found, wish.selected))
+
+    @server.feature(
+        types.TEXT_DOCUMENT_COMPLETION,
+        types.CompletionOptions(trigger_characters=list("._-:/\\@#'\"([{<,= ")),
+    )
+    async def menu(params: types.CompletionParams) -> types.CompletionList | None:
+        found = await server.suggest(Wish(params.text_document.uri, params.position, False))
+        if found is None:
+            return None
+        return types.CompletionList(True, menu_items(*found, found[2].model.name))
+
+    @server.command("midtoken.restartModel")
+    async def restart() -> None:
+        await backend.load(server.options)
+
+    @server.command("midtoken.showReport")
+    def report() -> dict[str, Any] | None:
+        return None if server.last_report is None else server.last_report.as_json()
+
+    return server

@@ -1,0 +1,136 @@
+"""Between the protocol's shapes and ours: changes and positions in, suggestions out.
+
+The text of an item is only what comes after the cursor, and its range only what it replaces there:
+one line, from the cursor to the last closer that the text contains. Nothing before the cursor is
+ever part of an edit, so a client that applies an item leaves what was typed as it is.
+"""
+
+import re
+from dataclasses import replace
+
+from lsprotocol import types
+
+from healing.sampling import Sampling
+from server.blocks import allows_block
+from server.completer import CompletionOptions
+from server.documents import Change, Document
+from server.options import Options, snake_case
+from server.positions import Position, Range
+from server.report import Completion
+from server.rules import place_at
+from server.snapshot import Snapshot
+
+_WORD_BEFORE = re.compile(r"\w*\Z")
+_FIRST_WORD = re.compile(r"\W*\w*")
+LABEL_LENGTH = 60
+"""Characters of a label in a completion menu."""
+
+
+def lsp_range(document: Document, start: int, end: int) -> types.Range:
+    """The range between two byte offsets, in the client's position encoding."""
+    first, last = document.position_at(start), document.position_at(end)
+    return types.Range(
+        types.Position(first.line, first.character), types.Position(last.line, last.character)
+    )
+
+
+def position_of(position: types.Position) -> Position:
+    """A protocol position as ours."""
+    return Position(position.line, position.character)
+
+
+def change_of(change: types.TextDocumentContentChangeEvent) -> Change:
+    """A protocol change as ours."""
+    if isinstance(change, types.TextDocumentContentChangePartial):
+        where = change.range
+        return Change(change.text, Range(position_of(where.start), position_of(where.end)))
+    return Change(change.text)
+
+
+def selected_snapshot(
+    document: Document, snapshot: Snapshot, selected: types.SelectedCompletionInfo | None
+) -> Snapshot:
+    """The snapshot as it would be with the selected menu entry in it: its text counts as typed."""
+    if selected is None:
+        return snapshot
+    start = document.offset_at(position_of(selected.range.start))
+    end = document.offset_at(position_of(selected.range.end))
+    typed = selected.text.encode(errors="replace")
+    text = snapshot.text[:start] + typed + snapshot.text[end:]
+    return replace(snapshot, text=text, cursor=start + len(typed))
+
+
+def completion_options(options: Options, language: str, snapshot: Snapshot) -> CompletionOptions:
+    """The options of a request at a place."""
+    section = options.completion
+    changed = {
+        snake_case(key.removeprefix("completion.")): value
+        for key, value in options.languages.overrides.get(language, {}).items()
+        if key.startswith("completion.")
+    }
+    section = replace(section, **changed)
+    block = allows_block(place_at(snapshot), section.multiline)
+    return CompletionOptions(
+        healing=section.healing,
+        prompt=section.prompt,
+        max_tokens=section.max_tokens_block if block else section.max_tokens,
+        context_tokens=None if section.context_tokens == "auto" else section.context_tokens,
+        sampling=Sampling(
+            section.temperature, section.top_k, section.top_p, section.min_p, section.seed
+        ),
+        multiline=section.multiline,
+    )
+
+
+def inline_items(
+    document: Document,
+    snapshot: Snapshot,
+    completion: Completion,
+    selected: types.SelectedCompletionInfo | None,
+) -> list[types.InlineCompletionItem]:
+    """Ghost text. Where a menu entry is selected, its text is part of the item and its range."""
+    found = []
+    for item in completion.items:
+        text = item.text
+        if selected is None:
+            cursor = snapshot.cursor
+            where = lsp_range(document, cursor, cursor + item.replaced_bytes)
+        else:
+            text = selected.text + text
+            where = selected.range
+        found.append(types.InlineCompletionItem(insert_text=text, range=where))
+    return found
+
+
+def menu_items(
+    document: Document, snapshot: Snapshot, completion: Completion, model: str
+) -> list[types.CompletionItem]:
+    """Entries of a completion menu.
+
+    Clients show and filter entries by the word before the cursor, so label and filter text begin
+    with it; the edit does not.
+    """
+    found = []
+    for item in completion.items:
+        cursor = snapshot.cursor
+        line_start = snapshot.text.rfind(b"\n", 0, cursor) + 1
+        before = snapshot.text[max(line_start, cursor - 256) : cursor].decode(errors="ignore")
+        word = _WORD_BEFORE.search(before)
+        typed = word[0] if word else ""
+        first = _FIRST_WORD.match(item.text)
+        label = (typed + item.text).split("\n")[0]
+        found.append(
+            types.CompletionItem(
+                label=label if len(label) <= LABEL_LENGTH else label[: LABEL_LENGTH - 1] + "…",
+                kind=types.CompletionItemKind.Text,
+                detail=model,
+                filter_text=typed + (first[0] if first else ""),
+                sort_text="\0",
+                preselect=True,
+                insert_text_format=types.InsertTextFormat.PlainText,
+                text_edit=types.TextEdit(
+                    lsp_range(document, cursor, cursor + item.replaced_bytes), item.text
+                ),
+            )
+        )
+    return found

@@ -1,0 +1,75 @@
+"""`midtoken serve`: the language server over standard input and output, or over TCP."""
+
+import asyncio
+import contextlib
+import logging
+import sys
+from threading import Event
+
+from pygls.io_ import run_async
+
+from server.backend import Backend
+from server.engine.llama_library import protect_stdout
+from server.errors import EngineError, UsageError
+from server.language_server import create_server
+
+logger = logging.getLogger("midtoken.serving")
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def serve_stdio() -> None:
+    """Serve one editor over standard input and output, until it says exit."""
+    output = protect_stdout()
+    backend = Backend()
+    try:
+        create_server(backend).start_io(sys.stdin.buffer, output)
+    finally:
+        backend.close()
+
+
+def serve_tcp(address: str) -> None:
+    """Serve any number of editors on a port of this machine, with one model.
+
+    Raises UsageError for an address that is not `HOST:PORT` or not of this machine, and EngineError
+    if the port can't be had.
+    """
+    host, _, port = address.rpartition(":")
+    if not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"{address} is not an address: write HOST:PORT, as in 127.0.0.1:7777")
+    host = host.strip("[]") or "127.0.0.1"
+    if host not in LOOPBACK:
+        raise UsageError(
+            f"{host} is not this machine: serve on 127.0.0.1 and reach it through a tunnel (ssh -L)"
+        )
+    try:
+        asyncio.run(_serve_tcp(host, int(port)))
+    except OSError as error:
+        raise EngineError(f"{address} can't be served ({error.strerror}): is it in use?") from error
+
+
+async def _serve_tcp(host: str, port: int) -> None:
+    backend = Backend()
+
+    async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server = create_server(backend)
+        server.protocol.set_writer(writer)
+        with contextlib.suppress(ConnectionError, SystemExit):
+            await run_async(
+                stop_event=Event(),
+                reader=reader,
+                protocol=server.protocol,
+                logger=logger,
+                error_handler=server.report_server_error,
+            )
+        server.leave()
+        writer.close()
+
+    listener = await asyncio.start_server(connection, host, port)
+    shown = listener.sockets[0].getsockname()
+    print(f"midtoken serves on {shown[0]}:{shown[1]}", file=sys.stderr, flush=True)
+    try:
+        async with listener:
+            await listener.serve_forever()
+    finally:
+        backend.close()
