@@ -39,7 +39,7 @@ from server.positions import (
     to_bytes,
     without_surrogates,
 )
-from server.snapshot import Snapshot, _line_starts, language_of
+from server.snapshot import Snapshot, line_starts, language_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Document:
 
     def _set_text(self, text: bytes) -> None:
         self._text = bytearray(text)
-        self._starts = _line_starts(text)
+        self._starts = line_starts(text)
         self._shared = None
 
     def _locate(self, position: Position) -> tuple[int, int]:
@@ -197,7 +197,7 @@ class Document:
         self._text[start:end] = new
         growth = len(new) - (end - start)
         window = bytes(self._text[window_start : window_end + growth])
-        found = _line_starts(window)[1:] + window_start
+        found = line_starts(window)[1:] + window_start
         # The window's own line end, where it has one, was found in it: hence without rest[0].
         self._starts = np.concatenate((starts[: first_line + 1], found, rest[1:] + growth))
         self._shared = None
@@ -228,6 +228,10 @@ class Documents:
         if document is None:
             raise _not_open(uri)
         return document
+
+    def is_open(self, document: Document) -> bool:
+        """Whether this very document is open: not closed, nor closed and opened again."""
+        return self._open.get(uri_key(document.uri)) is document
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> VersionStep:
         """Edit a document (`Document.apply`). Raises DocumentError if it is not open."""

@@ -184,7 +184,8 @@ class MidtokenServer(LanguageServer):
         snapshot = document.snapshot(position_of(wish.position))
         asked = selected_snapshot(document, snapshot, wish.selected)
         completion = await self.backend.complete(self._request(wish, document, asked))
-        if completion is None or not document.is_current(snapshot):
+        still_open = self.documents.is_open(document)
+        if completion is None or not still_open or not document.is_current(snapshot):
             return None
         self.last_report = completion
         self._prepare(wish, document, asked, completion)

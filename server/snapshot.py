@@ -135,7 +135,7 @@ def offset_at(text: bytes, line: int, column: int) -> int:
     The column may be one past the last character. Counting lines takes some 0.1 s on 50 MB.
     Raises DocumentError for a position outside the text, with the number of lines or characters.
     """
-    starts = _line_starts(text)
+    starts = line_starts(text)
     if not 1 <= line <= len(starts):
         raise DocumentError(
             f"line {line} does not exist: the text has {_count(len(starts), 'line')}"
@@ -190,7 +190,7 @@ def with_lf(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def _line_starts(text: bytes) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def line_starts(text: bytes) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     """The byte offset of every line's first byte; at least one line, shape (lines,)."""
     data = np.frombuffer(text, dtype=np.uint8)
     if b"\r" not in text:
