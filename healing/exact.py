@@ -225,15 +225,16 @@ def score(tree: CoveringTree, rows: Rows, stops: Iterable[int], temperature: flo
 def read(scored: Scored, unchecked: float = UNCHECKED) -> Reading:
     """The distribution over leaves, until at most this share of the probability is unchecked."""
     leaves: list[Leaf] = []
-    refused, rest = 0.0, 1.0
+    admitted, rest = 0.0, 1.0
     for index in scored.by_probability():
         share = float(np.exp(scored.logprobs[index] - scored.logprob))
         rest = max(0.0, rest - share)
         if scored.admits(index):
             leaves.append(scored.leaf(index))
-        else:
-            refused += share
-        if unchecked and rest <= unchecked * (1 - refused) and leaves:
+            admitted += share
+        if unchecked and rest <= unchecked * (admitted + rest) and leaves:
             break
-    total = max(1 - refused, 1e-300)
+    else:
+        rest = 0.0  # not what rounding left of it: little may be admissible
+    total = max(admitted + rest, 1e-300)
     return Reading(tuple(leaves), rest / total, scored.logprob + float(np.log(total)))
