@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from server.block_lines import Line, column_of, read_lines
-from server.rules import FOLLOWING_BYTES, Place, repeats_next_line
+from server.rules import FOLLOWING_BYTES, Place
 
 MAX_LINES = 32
 """Longer suggestions are not read, and rarely right to the end."""
@@ -70,7 +70,7 @@ def walk(place: Place, generated: bytes, inside: bytes, finished: bool) -> Walke
         inside=inside,
         finished=finished,
     )
-    state = _Walk(place, pair_depth(place))
+    state = _Walk(place, pair_depth(place, inside))
     for line in lines:
         end = state.take(line)
         if end is not None:
@@ -98,8 +98,13 @@ class _Walk:
         self.after_blank = False
         self.pending = False
         """Whether the last line was a comment that belongs to what comes after the block."""
+        following = (one for one in place.following.split(b"\n") if one.strip())
+        self.next_line = next(following, b"").rstrip()
+        """The first line after the cursor's that is not blank."""
         self.whole = self.kept = 0
-        self.seen: list[tuple[bytes, int]] = []
+        self.texts: list[bytes] = []
+        """The complete lines of the block, without blank ones; `ends` tells where they end."""
+        self.ends: list[int] = []
 
     def take(self, line: Line) -> End | None:
         """Go on by one line; the end of the block if it is known then."""
@@ -126,18 +131,22 @@ class _Walk:
 
     def _code(self, line: Line, code: bytes) -> End | None:
         assert self.base is not None
+        first = next(iter(line.closings), None)
+        outer = -1 if self.pair is None else self.pair
+        # What a line starts with is known before its end, so it decides before the rest does.
+        starts_by_closing = first is not None and first.leading and first.depth <= outer
+        if line.start and not starts_by_closing:
+            if line.column < self.base:
+                return End(self.kept, "ended at the dedent")
+            end = self._end_at_base(line, code)
+            if end is not None:
+                return end
         end = self._pair_end(line) or self._enclosing_end(line)
         if end is not None:
             return end
         if any(closing.depth < 0 for closing in line.closings):
             self.kept = line.end  # the closing line of what is around, but not all of it yet
             return None
-        if line.start:
-            if line.column < self.base:
-                return End(self.kept, "ended at the dedent")
-            end = self._end_at_base(line, code)
-            if end is not None:
-                return end
         if not code.startswith(_LEADS):
             self.opener = True
         return self._count(line)
@@ -185,22 +194,23 @@ class _Walk:
 
     def _count(self, line: Line) -> End | None:
         """Take the line into the block, if it is not one line too many."""
-        text = line.text.rstrip(b" \t")
+        text = line.text.rstrip()
         # Brackets alone stand everywhere, but a comment or string is closed once.
         telling = bool(line.inside) or not _TRIVIAL.match(text)
         judged = line.complete and line.start > 0 and telling
-        if judged and repeats_next_line(text, self.place.following):
+        if judged and text == self.next_line:
             return End(self.kept, "ended before what follows")
-        if len(self.seen) == MAX_LINES:
+        if len(self.texts) == MAX_LINES:
             return End(self.kept, f"ended after {MAX_LINES} lines")
         self.kept = line.end
         self.after_blank = False
         if line.complete:
             self.whole = line.end
-            self.seen.append((text, line.end))
-            loop = _loop_start([text for text, _ in self.seen])
+            self.texts.append(text)
+            self.ends.append(line.end)
+            loop = _loop_start(self.texts)
             if loop is not None:
-                return End(self.seen[loop - 1][1], "ended before a repeat")
+                return End(self.ends[loop - 1], "ended before a repeat")
         return None
 
 
@@ -212,11 +222,12 @@ def _loop_start(lines: list[bytes]) -> int | None:
     """
     for period in range(1, min(_LONGEST_LOOP, len(lines) // 2) + 1):
         copies = 3 if period < 3 else 2
-        last = lines[-period:]
-        if len(lines) < copies * period or all(map(_TRIVIAL.match, last)):
+        start = len(lines) - copies * period
+        if start < 0 or lines[-1] != lines[-1 - period]:
             continue
-        if lines[-copies * period :] == last * copies:
-            return len(lines) - (copies - 1) * period
+        last = lines[-period:]
+        if lines[start:] == last * copies and not all(map(_TRIVIAL.match, last)):
+            return start + period
     return None
 
 
@@ -248,17 +259,15 @@ def _line_follows(place: Place, closer: bytes, column: int) -> bool:
     return False
 
 
-def pair_depth(place: Place) -> int | None:
+def pair_depth(place: Place, inside: bytes) -> int | None:
     """How many brackets of the line are open outside the one that is closed after the cursor.
 
     None if no bracket of the line is closed right after the cursor.
     """
     if place.rest[:1] not in PAIRS:
         return None
-    owed = _owed_after(place)
+    lines = read_lines(
+        place.typed, b"\n", language=place.language, comment=place.comment, inside=inside
+    )
+    owed = lines[1].owed
     return len(owed) - 1 if owed and owed[-1] == place.rest[:1] else None
-
-
-def _owed_after(place: Place) -> tuple[bytes, ...]:
-    """The brackets that are open at the cursor, of those that its line opens."""
-    return read_lines(place.typed, b"\n", language=place.language, comment=place.comment)[1].owed

@@ -66,11 +66,12 @@ def restore_line_ends(text: bytes, line_end: bytes) -> bytes:
     return text.replace(b"\n", line_end)
 
 
-def allows_block(place: Place, multiline: str = "auto") -> bool:
+def allows_block(place: Place, inside: bytes = b"", multiline: str = "auto") -> bool:
     """Whether a suggestion may have several lines here.
 
     Args:
         place: Where the cursor stands.
+        inside: See `inside_at`.
         multiline: `auto`: at the end of a line, on a blank line, and in a pair of brackets that
             ends the line and has nothing in it (`foo({|});`), because editors close brackets by
             themselves. `always`: before any closing bracket as well (`foo(a, |)`). `never`.
@@ -79,7 +80,7 @@ def allows_block(place: Place, multiline: str = "auto") -> bool:
         return False
     if not place.rest.strip(b" \t"):
         return True
-    if pair_depth(place) is None:
+    if pair_depth(place, inside) is None:
         return False
     return multiline == "always" or place.typed.endswith(PAIRS[place.rest[:1]])
 
@@ -104,7 +105,7 @@ def should_stop_block(
 
     The counterpart of `rules.should_stop`, and the same where no block is allowed.
     """
-    if not allows_block(place, multiline):
+    if not allows_block(place, inside, multiline):
         return should_stop(place, generated)
     return block_end(place, with_lf(generated), inside) is not None
 
@@ -129,7 +130,7 @@ def finish_block(
         inside: See `inside_at`.
         multiline: See `allows_block`.
     """
-    if not allows_block(place, multiline):
+    if not allows_block(place, inside, multiline):
         return finish(place, generated, finished)
     generated = with_lf(generated)
     fences = place.language in _FENCED

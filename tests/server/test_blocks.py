@@ -118,8 +118,8 @@ class TestAllowsBlock:
         place = Place(typed, rest, language="python")
 
         assert allows_block(place) is auto
-        assert allows_block(place, "always") is always
-        assert not allows_block(place, "never")
+        assert allows_block(place, multiline="always") is always
+        assert not allows_block(place, multiline="never")
 
     def test_prose(self):
         """Where brackets have no partners, none is taken for a pair."""
@@ -137,6 +137,9 @@ class TestBlockEnd:
             (b"    x", b" = 1\n  y =", End(4, "ended at the dedent")),
             (b"    x", b" = 1\n\n    y =", End(4, "ended at a blank line")),
             (b"    x", b" = 1)", None),
+            (b"    ", b"x\n  a)", End(1, "ended at the dedent")),
+            (b"    ", b"x\n)", None),
+            (b"    ", b"x\n)\n", End(3, "ended with the block around")),
             (b"    x", b" = 1)\n", End(5, "ended with the block around")),
             (b"x", b"\na" * 3 + b"\n", End(2, "ended before a repeat")),
         ],
@@ -200,7 +203,7 @@ class TestFinishBlock:
         assert 0 <= result.range_end <= len(place.rest)
         assert all(byte in found for byte in b"".join(units(place.rest[: result.range_end])))
         if b"\n" in result.text:
-            assert allows_block(place, wish)
+            assert allows_block(place, inside, wish)
             assert result.range_end == len(place.rest)
             assert result.text.endswith(place.rest)
 
@@ -215,9 +218,12 @@ class TestFinishBlock:
 
     @given(places, texts, st.booleans(), insides, wishes)
     def test_idempotent(self, place, generated, finished, inside, wish):
-        """Several lines that were finished stay as they are."""
+        """Several lines that were finished stay as they are.
+
+        Where the model did not close the pair, its text may have open brackets of its own.
+        """
         once = finish_block(place, generated, finished, inside, wish)
-        if b"\n" not in once.text:
+        if b"\n" not in once.text or "closers kept" in once.rules:
             return
 
         twice = finish_block(place, once.text, True, inside, wish)
@@ -229,7 +235,9 @@ class TestFinishBlock:
     def test_stopping_agrees(self, place, generated, quote, more, finished, inside, wish):
         """After a stop, whatever else is written changes nothing."""
         generated += quote
-        if not allows_block(place, wish) or not should_stop_block(place, generated, inside, wish):
+        if not allows_block(place, inside, wish) or not should_stop_block(
+            place, generated, inside, wish
+        ):
             return
 
         stopped = finish_block(place, generated, True, inside, wish)
