@@ -20,6 +20,8 @@ class CompleteArguments(EngineArguments):
     """Options of `midtoken complete`."""
 
     as_json: bool
+    via_server: bool
+    server: str | None
     explain: bool
     stream: bool
     healing: str
@@ -32,3 +34,13 @@ class CompleteArguments(EngineArguments):
     top_p: float
     min_p: float
     seed: int
+
+
+class TypingArguments(EngineArguments):
+    """Options of `midtoken bench typing`."""
+
+    keys: int
+    seed: int
+    fast: float
+    cancel: bool
+    as_json: bool

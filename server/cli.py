@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import click
 
 from server import __version__
-from server.arguments import CompleteArguments, EngineArguments
+from server.arguments import CompleteArguments, EngineArguments, TypingArguments
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
 from server.models.catalog import DEFAULT_MODEL
@@ -99,6 +99,10 @@ class LocationCommand(click.Command):
 @cli.command(cls=LocationCommand)
 @click.argument("location", metavar="FILE:LINE:COLUMN")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--via-server", is_flag=True, help="Ask a language server's process, as an editor does."
+)
+@click.option("--server", metavar="HOST:PORT", help="With --via-server: one that runs already.")
 @click.option("--explain", is_flag=True, help="Show how the completion came about.")
 @click.option("--stream", is_flag=True, help="Print the text while it is written.")
 @click.option(
@@ -135,6 +139,12 @@ def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
 
     if options["as_json"] + options["explain"] + options["stream"] > 1:
         raise UsageError("choose one of --json, --explain and --stream")
+    if options["via_server"] and (options["explain"] or options["stream"]):
+        raise UsageError(
+            "--via-server goes with --json alone: a server neither explains nor streams"
+        )
+    if options["server"] and not options["via_server"]:
+        raise UsageError("--server goes with --via-server")
     run_completion(location, options)
 
 
@@ -160,6 +170,53 @@ def doctor(**options: Unpack[EngineArguments]) -> None:
     from server.doctor import run_doctor
 
     run_doctor(options)
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, by day and language.")
+@click.option("--reset", is_flag=True, help="Forget everything that was counted.")
+def stats(as_json: bool, reset: bool) -> None:
+    """Show how many suggestions were accepted; counted on this machine only."""
+    from server.stats_command import run_stats
+
+    run_stats(as_json=as_json, reset=reset)
+
+
+@cli.group()
+def bench() -> None:
+    """Measure how well the server works on this machine."""
+
+
+@bench.command()
+@click.argument("files", nargs=-1, type=click.Path())
+@click.option(
+    "--keys", type=click.IntRange(1, 1_000_000), default=2000, show_default=True, help="How long."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--fast",
+    type=click.FloatRange(1),
+    default=1.0,
+    metavar="FACTOR",
+    help="Shorten waiting by a factor once the server has answered.",
+)
+@click.option(
+    "--cancel/--no-cancel",
+    default=True,
+    show_default=True,
+    help="Whether the next key cancels a request (as VS Code does) or leaves it (as Neovim does).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@engine_options
+def typing(files: tuple[str, ...], **options: Unpack[TypingArguments]) -> None:
+    """Replay the typing of real functions through a real server process.
+
+    FILES are source files whose functions are typed; without any, modules of Python's standard
+    library are taken.
+    """
+    from server.bench.typing import run_typing
+
+    run_typing(files, options)
 
 
 def main(arguments: list[str] | None = None) -> None:

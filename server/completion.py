@@ -3,13 +3,14 @@
 The model runs in a thread of its own, so that Ctrl-C is heard while it computes.
 """
 
+import asyncio
 import json
 import math
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import click
 
@@ -22,6 +23,7 @@ from server.models import store
 from server.models.catalog import CATALOG
 from server.report import Completion
 from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document
+from server.via_server import complete_via_server, completion_settings, server_settings
 
 UNWINDING_SECONDS = 2.0
 """How long an interrupted model may take to stop; loading one cannot be stopped."""
@@ -53,6 +55,11 @@ def run_completion(location: str, options: CompleteArguments) -> None:
     path = model_path(options["model_name"], yes=options["yes"])
     engine = engine_options_of(options)
     output = sys.stdout.buffer
+    if options["via_server"]:
+        settings = {**server_settings(path, engine), **completion_settings(request)}
+        answer = asyncio.run(complete_via_server(snapshot, settings, options["server"]))
+        _print_answer(answer, as_json=options["as_json"])
+        return
     streamed = bytearray()
 
     def stream(text: str) -> None:
@@ -69,10 +76,7 @@ def run_completion(location: str, options: CompleteArguments) -> None:
     completion = interruptible(work)
     text = completion.items[0].text if completion.items else ""
     if options["as_json"]:
-        # Always UTF-8; what is none in a path becomes an escape, so that it stays JSON.
-        line = json.dumps(completion.as_json(), ensure_ascii=False)
-        output.write(line.encode(errors="backslashreplace") + b"\n")
-        output.flush()
+        _print_json(completion.as_json())
     elif options["explain"]:
         from server.explain import explain
 
@@ -81,7 +85,7 @@ def run_completion(location: str, options: CompleteArguments) -> None:
         if text:
             output.write(text.encode()[len(streamed) :] + b"\n")
             output.flush()
-        _tell(completion)
+        _tell(completion.notes, completion.empty_reason)
 
 
 def read_snapshot(location: str, stdin_filename: str | None) -> Snapshot:
@@ -184,11 +188,29 @@ def interruptible(work: Callable[[list[Completer]], _Result]) -> _Result:
     return results[0]
 
 
-def _tell(completion: Completion) -> None:
+def _print_json(result: dict[str, Any]) -> None:
+    """One object on one line: always UTF-8; what is none in a path becomes an escape."""
+    line = json.dumps(result, ensure_ascii=False)
+    sys.stdout.buffer.write(line.encode(errors="backslashreplace") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _print_answer(answer: dict[str, Any], *, as_json: bool) -> None:
+    """Print what a server process answered, as an answer of this process would be."""
+    if as_json:
+        _print_json(answer)
+        return
+    if answer["items"]:
+        sys.stdout.buffer.write(answer["items"][0]["text"].encode() + b"\n")
+        sys.stdout.buffer.flush()
+    _tell(answer["notes"], answer["empty_reason"])
+
+
+def _tell(notes: Sequence[str], empty_reason: str | None) -> None:
     """Notes, and why there is no suggestion, where a person reads along."""
     if not sys.stderr.isatty():
         return
-    for note in completion.notes:
+    for note in notes:
         click.secho(note, dim=True, err=True)
-    if completion.empty_reason:
-        click.secho(f"no suggestion: {completion.empty_reason}", dim=True, err=True)
+    if empty_reason:
+        click.secho(f"no suggestion: {empty_reason}", dim=True, err=True)

@@ -1,0 +1,66 @@
+"""`midtoken stats`: how many suggestions were accepted, by language and by day.
+
+In columns on a terminal, tab-separated otherwise, or as JSON. The numbers come from what editors
+tell (`stats`); they are on this machine only.
+"""
+
+import json
+import sys
+
+import click
+
+from server import stats
+from server.errors import DocumentError
+from server.stats import Counted
+from server.terminal import make_console, shown_path, visible
+
+DAYS = 14
+"""The last days that are shown one by one on a terminal."""
+
+
+def run_stats(*, as_json: bool, reset: bool) -> None:
+    """Print the numbers, or forget them. Raises DocumentError if they can't be forgotten."""
+    file = stats.default_file()
+    if reset:
+        try:
+            stats.reset(file)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise DocumentError(f"{file} can't be deleted ({reason}): check it") from error
+        click.echo("nothing is counted any more; counting begins anew", err=True)
+        return
+    days = stats.read(file)
+    if as_json:
+        click.echo(json.dumps(stats.as_json(days)))
+    elif not sys.stdout.isatty():
+        for day, languages in sorted(days.items()):
+            for language, counted in sorted(languages.items()):
+                click.echo("\t".join((day, visible(language), *_cells(counted))))
+    elif days:
+        _print_tables(days)
+    if not days and not as_json:
+        click.echo("nothing is counted yet: editors tell when suggestions are shown", err=True)
+
+
+def _cells(counted: Counted) -> tuple[str, ...]:
+    rate = "-" if counted.rate is None else f"{100 * counted.rate:.0f} %"
+    numbers = (counted.shown, counted.accepted, counted.rejected, counted.characters)
+    return (*map(str, numbers), rate)
+
+
+def _print_tables(days: stats.Days) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    console = make_console()
+    last = dict(list(stats.by_day(days).items())[-DAYS:])
+    for name, rows in (("language", stats.by_language(days)), ("day", last)):
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        table.add_column(name)
+        for heading in ("shown", "accepted", "rejected", "characters", "rate"):
+            table.add_column(heading, justify="right")
+        for row, counted in rows.items():
+            table.add_row(Text(visible(row)), *_cells(counted))
+        console.print(table)
+        console.print()
+    click.secho(f"counted on this machine only: {shown_path(str(stats.default_file()))}", dim=True)
