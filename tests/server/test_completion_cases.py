@@ -98,7 +98,9 @@ def test_methods_compared(faults, report):
         report(f"{method:14}{cells}")
 
     assert all(
-        passed["exact"][kind] >= passed[method][kind] for method in METHODS for kind in passed[method]
+        passed["exact"][kind] >= passed[method][kind]
+        for method in METHODS
+        for kind in passed[method]
     )
 
 

@@ -86,7 +86,7 @@ class TestText:
         single = tiny_completer.engine.vocabulary.byte_ids()
         shown = []
         script = [single[byte] for byte in "a日本".encode()[:-1]]
-        generation = write(script, on_text=shown.append)
+        generation = write(script, on_progress=lambda so_far: shown.append(so_far.text))
 
         assert shown == [b"a", "a日".encode()]
         assert generation.text == "a日".encode()
