@@ -49,6 +49,8 @@ class Backend:
         self.listeners: set[Callable[[Status], None]] = set()
         self.offloaded = False
         self._options: Options | None = None
+        self._loading: asyncio.Task[None] | None = None
+        """The newest attempt; older ones end without a word."""
         self._pause = FIRST_PAUSE_S
         self._retry_at = 0.0
 
@@ -64,19 +66,36 @@ class Backend:
             await self.load(options)
 
     async def load(self, options: Options) -> None:
-        """Load the model that the options name; errors end up in the status, not here."""
+        """Load the model that the options name; errors end up in the status, not here.
+
+        Loading goes on when the caller is cancelled: others may wait for the same model. Of several
+        calls the newest counts.
+        """
+        await asyncio.shield(self._begin_loading(options))
+
+    def _begin_loading(self, options: Options) -> "asyncio.Task[None]":
         self._options = options
+        self.service.reset()
+        task = self._loading = asyncio.get_running_loop().create_task(self._load_model(options))
         self._tell(Status("loading", f"loading {options.model.name}"))
+        return task
+
+    async def _load_model(self, options: Options) -> None:
+        me = asyncio.current_task()
         try:
             path = await asyncio.to_thread(_model_file, options)
+            if self._loading is not me:
+                return
             engine = engine_options(options)
             await self._worker.load(lambda: self._load(path, engine))
             info = await self._worker.info(lambda completer: completer.engine.info)
-        except MidtokenError as error:
-            self._fail(str(error))
+        except Exception as error:
+            if self._loading is me:
+                self._fail(error)
+            return
+        if self._loading is not me:
             return
         self.offloaded = info.offloaded_layers > 0
-        self._pause = FIRST_PAUSE_S
         where = info.backend if self.offloaded else "CPU"
         self._tell(
             Status("ready", f"{info.name} on {where}" + (f"; {info.note}" if info.note else ""))
@@ -85,26 +104,39 @@ class Backend:
     async def complete(self, request: Request) -> Completion | None:
         """The service's answer; None while there is no model, and when it fails.
 
-        After a failure the next request that comes later than a pause tries again.
+        After a failure the first request that comes later than a pause has the model loaded again,
+        without waiting for it.
         """
-        loop = asyncio.get_running_loop()
         if not self.is_ready:
-            if self.status.state == "error" and loop.time() >= self._retry_at and self._options:
-                self._retry_at = loop.time() + LONGEST_PAUSE_S
-                await self.load(self._options)
-            if not self.is_ready:
-                return None
-        try:
-            return await self.service.complete(request)
-        except MidtokenError as error:
-            self._fail(str(error))
+            late = asyncio.get_running_loop().time() >= self._retry_at
+            if self.status.state == "error" and late and self._options:
+                self._begin_loading(self._options)
             return None
+        try:
+            completion = await self.service.complete(request)
+        except Exception as error:
+            if self.is_ready:  # else it is said already
+                self._fail(error)
+            return None
+        if completion is not None:
+            self._pause = FIRST_PAUSE_S
+        return completion
+
+    async def evaluated_tokens(self) -> int:
+        """Tokens put through the model since it was loaded; waits for what is running."""
+        if not self.is_ready:
+            return 0
+        return await self._worker.info(lambda completer: completer.engine.evaluated_tokens)
 
     def close(self) -> None:
         """Stop and free the model."""
         self._worker.close()
 
-    def _fail(self, message: str) -> None:
+    def _fail(self, error: Exception) -> None:
+        message = str(error)
+        if not isinstance(error, MidtokenError):
+            message = f"the model failed ({type(error).__name__}: {error}): see the server's log"
+            logger.error("unexpected failure", exc_info=error)
         self._retry_at = asyncio.get_running_loop().time() + self._pause
         self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
         if self.status != Status("error", message):

@@ -10,15 +10,18 @@ log says why; requests before the model is loaded are answered with null at once
 Not here: which request runs when (`service`), and what an editor shows of the status.
 """
 
+import asyncio
 import logging
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
+import attrs
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.protocol import lsp_method
 from pygls.uris import to_fs_path
 
 from server import __version__
@@ -32,25 +35,31 @@ from server.lsp_items import (
     menu_items,
     position_of,
     selected_snapshot,
+    selection_fits,
 )
+from server.messages import MessageProtocol
 from server.option_layers import Problem, merge, read_workspace
 from server.options import Options
+from server.own_methods import bind_own_methods
 from server.positions import Encoding, choose_encoding
 from server.report import Completion
 from server.rhythm import Rhythm
 from server.service import Request
-from server.snapshot import Snapshot
+from server.snapshot import Snapshot, language_of
 
 logger = logging.getLogger("midtoken.server")
 
 STATUS = "midtoken/status"
 """The notification that tells a client how the server is."""
 
+SETTINGS_PATIENCE_S = 2.0
+"""So long the model waits for the editor's settings, which may name another one."""
+
 CPU_PATIENCE_MS, GPU_PATIENCE_MS = 800, 250
 """After so long, an automatic request is answered with the whole words that are there."""
 
 
-class Protocol(LanguageServerProtocol):
+class Protocol(MessageProtocol):
     """pygls' messages over our own documents."""
 
     _server: "MidtokenServer"
@@ -61,12 +70,16 @@ class Protocol(LanguageServerProtocol):
         general = params.capabilities.general
         offered = general.position_encodings if general else None
         self._server.begin(params, choose_encoding(offered))
-        return (yield from super().lsp_initialize(params))
+        self._begun = True
+        # Documents and folders are ours; pygls would stumble over an address that is none.
+        bare = attrs.evolve(params, root_uri=None, root_path=None, workspace_folders=None)
+        return (yield from super().lsp_initialize(bare))
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         """Begin with a document."""
         opened = params.text_document
+        self._server.backend.service.forget(self._server.document_key(opened.uri))
         self._server.documents.open(
             opened.uri, opened.text, opened.version, str(opened.language_id or "")
         )
@@ -97,6 +110,8 @@ class Wish:
 class MidtokenServer(LanguageServer):
     """One editor's connection."""
 
+    protocol: Protocol
+
     def __init__(self, backend: Backend) -> None:
         super().__init__("midtoken", __version__, protocol_cls=Protocol, max_workers=2)
         self.backend = backend
@@ -104,6 +119,7 @@ class MidtokenServer(LanguageServer):
         self.documents = Documents(choose_encoding(None))
         self.rhythm = Rhythm()
         self.last_report: Completion | None = None
+        self.own_methods = bind_own_methods(self, backend, self.language_at)
         self._layers: dict[str, object] = {}
         self._folder: Path | None = None
         self._told: set[str] = set()
@@ -113,9 +129,7 @@ class MidtokenServer(LanguageServer):
         self.documents = Documents(encoding)
         self._layers = {"initializationOptions": params.initialization_options}
         folders = params.workspace_folders or []
-        root = folders[0].uri if folders else params.root_uri
-        path = to_fs_path(root) if root else None
-        self._folder = Path(path) if path else None
+        self._folder = folder_of(folders[0].uri if folders else params.root_uri)
         self.apply_settings()
 
     def apply_settings(self, **layers: object) -> None:
@@ -136,6 +150,7 @@ class MidtokenServer(LanguageServer):
 
     def leave(self) -> None:
         """The connection has ended: nothing of it stays."""
+        self.own_methods.close()
         self.backend.listeners.discard(self.tell_status)
         for document in list(self.documents):
             self.backend.service.forget(self.document_key(document.uri))
@@ -156,6 +171,13 @@ class MidtokenServer(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:  # noqa: ANN401
         """Messages that can't be read or handled go to the log; the connection goes on."""
         logger.warning("%s: %s", getattr(source, "__name__", source), error)
+
+    def language_at(self, uri: str) -> str:
+        """The language of a document; guessed from its address if it is not open."""
+        try:
+            return self.documents.find(uri).language
+        except DocumentError:
+            return language_of(unquote(uri))
 
     def document_key(self, uri: str) -> Hashable:
         """What the service knows a document by: editors do not share theirs."""
@@ -182,6 +204,8 @@ class MidtokenServer(LanguageServer):
         if document.language in self.options.languages.disabled:
             return None
         snapshot = document.snapshot(position_of(wish.position))
+        if wish.selected and not selection_fits(document, snapshot, wish.selected):
+            return None
         asked = selected_snapshot(document, snapshot, wish.selected)
         completion = await self.backend.complete(self._request(wish, document, asked))
         still_open = self.documents.is_open(document)
@@ -224,6 +248,29 @@ class MidtokenServer(LanguageServer):
         )
 
 
+def folder_of(uri: str | None) -> Path | None:
+    """The folder of a workspace; None if there is none on this machine."""
+    try:
+        path = to_fs_path(uri) if uri and uri.lower().startswith("file:") else None
+    except ValueError:  # not an address
+        return None
+    return Path(path) if path and "\0" not in path else None
+
+
+async def use_settings(server: MidtokenServer) -> None:
+    """Ask the client for its settings and load the model that they name.
+
+    A client that does not answer can't keep the model from being loaded; a late answer counts.
+    """
+    asking = asyncio.ensure_future(ask_settings(server))
+    await asyncio.wait({asking}, timeout=SETTINGS_PATIENCE_S)
+    while True:
+        await server.backend.start(server.options)
+        if asking.done():
+            return
+        await asking
+
+
 async def ask_settings(server: MidtokenServer) -> None:
     """Ask the client for its settings, if it can be asked."""
     workspace = server.client_capabilities.workspace
@@ -245,9 +292,8 @@ def create_server(backend: Backend) -> MidtokenServer:
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
         backend.listeners.add(server.tell_status)
-        await ask_settings(server)
         server.tell_status(backend.status)
-        await backend.start(server.options)
+        await use_settings(server)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def changed(params: types.DidChangeConfigurationParams) -> None:
@@ -256,8 +302,7 @@ def create_server(backend: Backend) -> MidtokenServer:
             server.apply_settings(
                 **{"workspace/didChangeConfiguration": settings.get("midtoken", settings)}
             )
-        await ask_settings(server)
-        await backend.start(server.options)
+        await use_settings(server)
 
     @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
     async def inline(params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
@@ -276,10 +321,18 @@ def create_server(backend: Backend) -> MidtokenServer:
         types.CompletionOptions(trigger_characters=list("._-:/\\@#'\"([{<,= ")),
     )
     async def menu(params: types.CompletionParams) -> types.CompletionList | None:
-        found = await server.suggest(Wish(params.text_document.uri, params.position, False))
+        kind = (
+            params.context.trigger_kind if params.context else types.CompletionTriggerKind.Invoked
+        )
+        automatic = kind is not types.CompletionTriggerKind.Invoked
+        found = await server.suggest(Wish(params.text_document.uri, params.position, automatic))
         if found is None:
             return None
         return types.CompletionList(True, menu_items(*found, found[2].model.name))
+
+    @server.feature(types.SHUTDOWN)
+    async def shutdown(_: None) -> None:
+        await asyncio.to_thread(server.own_methods.notes.write)
 
     @server.command("midtoken.restartModel")
     async def restart() -> None:

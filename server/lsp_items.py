@@ -11,7 +11,7 @@ from dataclasses import replace
 from lsprotocol import types
 
 from healing.sampling import Sampling
-from server.blocks import allows_block
+from server.blocks import allows_block, inside_at
 from server.completer import CompletionOptions
 from server.documents import Change, Document
 from server.options import Options, snake_case
@@ -21,7 +21,8 @@ from server.rules import place_at
 from server.snapshot import Snapshot
 
 _WORD_BEFORE = re.compile(r"\w*\Z")
-_FIRST_WORD = re.compile(r"\W*\w*")
+_FIRST_WORD = re.compile(r"[^\w\r\n]*\w*")
+_LINE_END = re.compile(r"[\r\n]")
 LABEL_LENGTH = 60
 """Characters of a label in a completion menu."""
 
@@ -53,11 +54,26 @@ def selected_snapshot(
     """The snapshot as it would be with the selected menu entry in it: its text counts as typed."""
     if selected is None:
         return snapshot
-    start = document.offset_at(position_of(selected.range.start))
-    end = document.offset_at(position_of(selected.range.end))
+    start, end = selected_offsets(document, selected)
     typed = selected.text.encode(errors="replace")
     text = snapshot.text[:start] + typed + snapshot.text[end:]
     return replace(snapshot, text=text, cursor=start + len(typed))
+
+
+def selected_offsets(document: Document, selected: types.SelectedCompletionInfo) -> tuple[int, int]:
+    """The byte offsets between which the selected menu entry goes."""
+    where = selected.range
+    first, last = sorted(document.offset_at(position_of(end)) for end in (where.start, where.end))
+    return first, last
+
+
+def selection_fits(
+    document: Document, snapshot: Snapshot, selected: types.SelectedCompletionInfo
+) -> bool:
+    """Whether the selected entry belongs to the cursor: one line around it, nothing else."""
+    start, end = selected_offsets(document, selected)
+    replaced = snapshot.text[start:end]
+    return start <= snapshot.cursor <= end and not set(b"\r\n") & set(replaced)
 
 
 def completion_options(options: Options, language: str, snapshot: Snapshot) -> CompletionOptions:
@@ -69,7 +85,7 @@ def completion_options(options: Options, language: str, snapshot: Snapshot) -> C
         if key.startswith("completion.")
     }
     section = replace(section, **changed)
-    block = allows_block(place_at(snapshot), section.multiline)
+    block = allows_block(place_at(snapshot), inside_at(snapshot), section.multiline)
     return CompletionOptions(
         healing=section.healing,
         prompt=section.prompt,
@@ -89,17 +105,18 @@ def inline_items(
     selected: types.SelectedCompletionInfo | None,
 ) -> list[types.InlineCompletionItem]:
     """Ghost text. Where a menu entry is selected, its text is part of the item and its range."""
-    found = []
-    for item in completion.items:
-        text = item.text
-        if selected is None:
-            cursor = snapshot.cursor
-            where = lsp_range(document, cursor, cursor + item.replaced_bytes)
-        else:
-            text = selected.text + text
-            where = selected.range
-        found.append(types.InlineCompletionItem(insert_text=text, range=where))
-    return found
+    start = end = snapshot.cursor
+    before = ""
+    if selected is not None:
+        start, end = selected_offsets(document, selected)
+        before = selected.text
+    return [
+        types.InlineCompletionItem(
+            insert_text=before + item.text,
+            range=lsp_range(document, start, end + item.replaced_bytes),
+        )
+        for item in completion.items
+    ]
 
 
 def menu_items(
@@ -118,7 +135,7 @@ def menu_items(
         word = _WORD_BEFORE.search(before)
         typed = word[0] if word else ""
         first = _FIRST_WORD.match(item.text)
-        label = (typed + item.text).split("\n")[0]
+        label = _LINE_END.split((typed + item.text).strip(), maxsplit=1)[0]
         found.append(
             types.CompletionItem(
                 label=label if len(label) <= LABEL_LENGTH else label[: LABEL_LENGTH - 1] + "…",

@@ -38,6 +38,11 @@ class Memory:
     def __len__(self) -> int:
         return len(self._answers)
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._answers.clear()
+        self._typed.clear()
+
     def add(self, key: Hashable, typed: bytes, answer: Answer) -> None:
         """Remember an answer; the least recently used one makes room."""
         if (key, typed) not in self._answers:

@@ -146,6 +146,12 @@ class Service:
             self.counts.prepared += 1
             self._start(request, key, typed)
 
+    def reset(self) -> None:
+        """The model is replaced: requests are superseded, and what the old one wrote is gone."""
+        self._memory.clear()
+        for document in {*self._newest, *self._jobs}:
+            self.forget(document)
+
     def forget(self, document: Hashable) -> None:
         """A document was closed: its requests are superseded, its job is stopped."""
         self._newest.pop(document, None)
@@ -162,9 +168,9 @@ class Service:
         return None
 
     def _start(self, request: Request, key: Hashable, typed: bytes) -> _Job:
-        """A new job; those that nobody waits for make room."""
-        for other in self._jobs.values():
-            if not other.waiting:
+        """A new job; the document's earlier one and those that nobody waits for make room."""
+        for document, other in self._jobs.items():
+            if document == request.document or not other.waiting:
                 self._worker.cancel(other.ticket)
         self.counts.started += 1
         job = self._jobs[request.document] = _Job(key, typed)
@@ -183,7 +189,8 @@ class Service:
         async def run() -> None:
             try:
                 job.answer = await self._worker.submit(job.ticket, work)
-                self._memory.add(key, typed, job.answer)
+                if not job.ticket.cancelled:  # else it may be the work of a model that was replaced
+                    self._memory.add(key, typed, job.answer)
             except Exception as error:
                 job.failure = error
             finally:

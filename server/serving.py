@@ -4,9 +4,9 @@ import asyncio
 import contextlib
 import logging
 import sys
-from threading import Event
+from concurrent.futures import ThreadPoolExecutor
 
-from pygls.io_ import run_async
+from pygls.io_ import StdinAsyncReader, StdoutWriter
 
 from server.backend import Backend
 from server.engine.llama_library import protect_stdout
@@ -22,10 +22,22 @@ def serve_stdio() -> None:
     """Serve one editor over standard input and output, until it says exit."""
     output = protect_stdout()
     backend = Backend()
-    try:
-        create_server(backend).start_io(sys.stdin.buffer, output)
-    finally:
-        backend.close()
+    with ThreadPoolExecutor(1, "midtoken input") as reading:
+
+        async def connection() -> None:
+            server = create_server(backend)
+            server.protocol.set_writer(StdoutWriter(output))
+            try:
+                await server.protocol.read_all(StdinAsyncReader(sys.stdin.buffer, reading))
+            finally:
+                server.leave()
+
+        try:
+            asyncio.run(connection())
+        except BrokenPipeError:
+            logger.warning("the editor has gone without a word")
+        finally:
+            backend.close()
 
 
 def serve_tcp(address: str) -> None:
@@ -54,16 +66,12 @@ async def _serve_tcp(host: str, port: int) -> None:
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server = create_server(backend)
         server.protocol.set_writer(writer)
-        with contextlib.suppress(ConnectionError, SystemExit):
-            await run_async(
-                stop_event=Event(),
-                reader=reader,
-                protocol=server.protocol,
-                logger=logger,
-                error_handler=server.report_server_error,
-            )
-        server.leave()
-        writer.close()
+        try:
+            with contextlib.suppress(ConnectionError, SystemExit):
+                await server.protocol.read_all(reader)
+        finally:
+            server.leave()
+            writer.close()
 
     listener = await asyncio.start_server(connection, host, port)
     shown = listener.sockets[0].getsockname()

@@ -1,0 +1,125 @@
+"""The stream of messages between an editor and the server: framing, and what answers a bad one.
+
+Every request gets an answer, whatever it looks like. pygls reads well-formed messages of running
+sessions; here is what it leaves out, all of it found by trying:
+
+- a message that is no JSON, or whose parameters are of a wrong shape, was not answered at all;
+- after a wrong Content-Length no later message was understood any more. Here reading goes on at the
+  next line that ends in a header;
+- requests before `initialize` were carried out, and those after `shutdown` were not answered.
+
+Not here: what requests mean.
+"""
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable
+from typing import Any, Protocol
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.protocol import LanguageServerProtocol, lsp_method
+
+logger = logging.getLogger("midtoken.messages")
+
+LONGEST_MESSAGE = 1 << 30
+"""Bytes; a longer one is a wrong header, and waiting for all of it would be for ever."""
+
+_LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,20})[ \t]*\r?\n\Z", re.IGNORECASE)
+_ALWAYS = frozenset({types.EXIT})
+"""Notifications that count at any time."""
+
+
+class Reader(Protocol):
+    """Where messages come from."""
+
+    def readline(self) -> Awaitable[bytes]:
+        r"""The bytes up to and with the next `\n`; empty at the end."""
+
+    def readexactly(self, n: int) -> Awaitable[bytes]:
+        """The next bytes."""
+
+
+class MessageProtocol(LanguageServerProtocol):
+    """pygls' protocol, with an answer for everything."""
+
+    _begun = False
+    """Whether `initialize` was carried out."""
+
+    async def read_all(self, reader: Reader) -> None:
+        """Handle one message after the other, until the stream ends."""
+        length = 0
+        try:
+            while header := await reader.readline():
+                if found := _LENGTH.search(header):
+                    length = int(found[1])
+                elif length and not header.strip():
+                    if length <= LONGEST_MESSAGE:
+                        self.read(await reader.readexactly(length))
+                    else:
+                        self._refuse(None, types.ErrorCodes.ParseError, "the message is too long")
+                    length = 0
+        except asyncio.IncompleteReadError:
+            logger.warning("the connection ended in the middle of a message")
+        except ValueError:  # a line without an end
+            logger.warning("what arrives has no headers: the connection is given up")
+
+    def read(self, body: bytes) -> None:
+        """Handle one message. What can't be is answered with an error."""
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            self._refuse(None, types.ErrorCodes.ParseError, f"the message is no JSON: {error}")
+            return
+        if not isinstance(data, dict) or data.get("jsonrpc") != self.VERSION:
+            wrong = "the message is no JSON-RPC 2.0 object"
+            self._refuse(data, types.ErrorCodes.InvalidRequest, wrong)
+            return
+        if "method" in data and not self._is_in_order(data):
+            return
+        try:
+            message = self.structure_message(data)
+        except JsonRpcException as error:
+            shown = f"the parameters of {data.get('method')} have a wrong shape"
+            self._refuse(data, types.ErrorCodes.InvalidParams, shown)
+            logger.debug("%s", error)
+            return
+        try:
+            self.handle_message(message)
+        except Exception as error:
+            self._server._report_server_error(error, JsonRpcException)
+
+    def _is_in_order(self, data: dict[str, Any]) -> bool:
+        """Whether a session that is where this one is takes the message; answers it if not."""
+        method, codes = data["method"], types.ErrorCodes
+        if method in _ALWAYS:
+            return True
+        if self._shutdown:
+            self._refuse(data, codes.InvalidRequest, "the server is shut down")
+        elif not self._begun and method != types.INITIALIZE:
+            self._refuse(data, codes.ServerNotInitialized, "the first request is initialize")
+        elif self._begun and method == types.INITIALIZE:
+            self._refuse(data, codes.InvalidRequest, "the server is initialized already")
+        else:
+            return True
+        return False
+
+    def _refuse(self, data: object, code: int, message: str) -> None:
+        """Answer a request with an error; a notification gets a line in the log only."""
+        logger.warning("%s", message)
+        request = data if isinstance(data, dict) else {"id": None}
+        if "id" not in request or ("method" not in request and "result" in request):
+            return
+        number = request["id"] if isinstance(request["id"], int | str) else None
+        error = {"code": int(code), "message": f"midtoken: {message}"}
+        self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})
+
+    @lsp_method(types.SHUTDOWN)
+    def lsp_shutdown(self, *args: Any) -> Any:  # noqa: ANN401 (a generator)
+        """Cancel what is under way, as pygls does, which stumbles over what ends at once."""
+        for number, future in list(self._request_futures.items()):
+            if number != self.msg_id:
+                future.cancel()
+        return (yield from super().lsp_shutdown(*args))
