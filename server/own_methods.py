@@ -105,9 +105,11 @@ def bind_own_methods(
 ) -> OwnMethods:
     """Bind the methods to a connection; `language_at` tells the language of an address."""
     heartbeat, notes = Heartbeat(), Notes()
+    # pygls gives a handler the server itself if its first parameter could be one: hence `Any`, and
+    # not `object`.
 
     @server.feature(COUNTERS)
-    async def counters(_: object) -> dict[str, Any]:
+    async def counters(_: Any) -> dict[str, Any]:  # noqa: ANN401 (any JSON)
         heartbeat.start()
         return {
             "requests": asdict(backend.service.counts),
@@ -117,20 +119,20 @@ def bind_own_methods(
         }
 
     @server.feature(DID_SHOW)
-    def shown(params: object) -> None:
+    def shown(params: Any) -> None:  # noqa: ANN401 (any JSON)
         uri = _uri(params)
         notes.tally.shown(uri_key(uri), language_at(uri))
         notes.changed()
 
     @server.feature(DID_ACCEPT)
-    def accepted(params: object) -> None:
+    def accepted(params: Any) -> None:  # noqa: ANN401 (any JSON)
         uri, length = _uri(params), getattr(params, "length", 0)
         characters = length if isinstance(length, int) else 0
         notes.tally.accepted(uri_key(uri), language_at(uri), characters)
         notes.changed()
 
     @server.feature(DID_REJECT)
-    def rejected(params: object) -> None:
+    def rejected(params: Any) -> None:  # noqa: ANN401 (any JSON)
         uri = _uri(params)
         notes.tally.rejected(uri_key(uri), language_at(uri))
         notes.changed()
