@@ -198,7 +198,8 @@ class _Walk:
         # Brackets alone stand everywhere, but a comment or string is closed once.
         telling = bool(line.inside) or not _TRIVIAL.match(text)
         judged = line.complete and line.start > 0 and telling
-        if judged and text == self.next_line:
+        off = self.place.off
+        if judged and text == self.next_line and "ended before what follows" not in off:
             return End(self.kept, "ended before what follows")
         if len(self.texts) == MAX_LINES:
             return End(self.kept, f"ended after {MAX_LINES} lines")
@@ -209,7 +210,7 @@ class _Walk:
             self.texts.append(text)
             self.ends.append(line.end)
             loop = _loop_start(self.texts)
-            if loop is not None:
+            if loop is not None and "ended before a repeat" not in off:
                 return End(self.ends[loop - 1], "ended before a repeat")
         return None
 

@@ -26,7 +26,7 @@ import re
 from server.block_ends import PAIRS, End, pair_depth, walk
 from server.block_lines import open_before
 from server.rules import (
-    _FENCED,
+    FENCED,
     Finished,
     Place,
     drop_chatter,
@@ -133,8 +133,10 @@ def finish_block(
     if not allows_block(place, inside, multiline):
         return finish(place, generated, finished)
     generated = with_lf(generated)
-    fences = place.language in _FENCED
+    fences = place.language in FENCED
     text = drop_chatter(generated, place.typed, fences=fences, marks=place.chat_marks)
+    if "no chatter" in place.off:
+        text = generated
     rules = ["no chatter"] if text != generated else []
     finished = finished or text != generated
     walked = walk(place, text, inside, finished=finished)
@@ -149,10 +151,13 @@ def finish_block(
     if b"\n" not in body:
         return _finish_line(place, text, shown, finished or b"\n" in text, rules)
 
+    if "no trailing blanks" in place.off:
+        body = shown.rstrip(b"\n")
     if body != shown:
         rules.append("no trailing blanks")
     head = first_line(body)
-    if head.strip() and repeats_next_line(place.typed + head, place.following):
+    repeats = head.strip() and repeats_next_line(place.typed + head, place.following)
+    if repeats and "repeats what follows" not in place.off:
         return Finished(b"", 0, tuple(rules), "repeats what follows")
     if place.rest.strip(b" \t"):
         if not closes:

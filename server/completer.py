@@ -63,6 +63,8 @@ class CompletionOptions:
     sampling: Sampling = GREEDY
     multiline: str = "never"
     """Where several lines may be written: `auto`, `always` or `never` (see `blocks`)."""
+    rules_off: frozenset[str] = frozenset()
+    """Names of rules that are switched off."""
 
     def __post_init__(self) -> None:
         if self.healing not in METHODS:
@@ -89,6 +91,7 @@ class Answer:
     notes: tuple[str, ...]
     """What a person should know, each a sentence."""
     multiline: str
+    rules_off: frozenset[str]
     """As in the options that it was asked for with."""
 
 
@@ -167,7 +170,7 @@ class Completer:
         """
         started = perf_counter()
         engine, info = self.engine, self.engine.info
-        place, inside = place_at(snapshot), inside_at(snapshot)
+        place, inside = place_at(snapshot, options.rules_off), inside_at(snapshot)
         method, note = self._method(options.healing)
         notes = [sentence for sentence in (note, info.note) if sentence]
         fim = engine.fim if options.prompt == "fim" else None
@@ -204,6 +207,7 @@ class Completer:
                 },
                 tuple(notes),
                 options.multiline,
+                options.rules_off,
             )
 
         generation = generate(
@@ -266,7 +270,7 @@ def present(snapshot: Snapshot, answer: Answer) -> Completion:
     """What is shown of an answer at a place: the rules applied, and the report."""
     generation = answer.generation
     finished = finish_block(
-        place_at(snapshot),
+        place_at(snapshot, answer.rules_off),
         generation.text,
         generation.ended in FINISHED,
         inside_at(snapshot),

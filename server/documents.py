@@ -39,7 +39,7 @@ from server.positions import (
     to_bytes,
     without_surrogates,
 )
-from server.snapshot import Snapshot, line_starts, language_of
+from server.snapshot import Snapshot, language_of, line_starts
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from healing.sampling import Sampling
 from server.blocks import allows_block, inside_at
 from server.completer import CompletionOptions
 from server.documents import Change, Document
-from server.options import Options, snake_case
+from server.options import Options
 from server.positions import Position, Range
 from server.report import Completion
 from server.rules import place_at
@@ -23,6 +23,19 @@ from server.snapshot import Snapshot
 _WORD_BEFORE = re.compile(r"\w*\Z")
 _FIRST_WORD = re.compile(r"[^\w\r\n]*\w*")
 _LINE_END = re.compile(r"[\r\n]")
+FILTERS = {
+    "chatter": {"no chatter"},
+    "following": {"stopped before what follows", "no overlap"},
+    "glued_words": {"no glued words"},
+    "trailing_blanks": {"no trailing blanks"},
+    "repeated_lines": {
+        "repeats what follows",
+        "ended before what follows",
+        "ended before a repeat",
+    },
+}
+"""The rules that each filter of the options stands for."""
+
 LABEL_LENGTH = 60
 """Characters of a label in a completion menu."""
 
@@ -78,13 +91,8 @@ def selection_fits(
 
 def completion_options(options: Options, language: str, snapshot: Snapshot) -> CompletionOptions:
     """The options of a request at a place."""
+    options = options.for_language(language)
     section = options.completion
-    changed = {
-        snake_case(key.removeprefix("completion.")): value
-        for key, value in options.languages.overrides.get(language, {}).items()
-        if key.startswith("completion.")
-    }
-    section = replace(section, **changed)
     block = allows_block(place_at(snapshot), inside_at(snapshot), section.multiline)
     return CompletionOptions(
         healing=section.healing,
@@ -95,6 +103,9 @@ def completion_options(options: Options, language: str, snapshot: Snapshot) -> C
             section.temperature, section.top_k, section.top_p, section.min_p, section.seed
         ),
         multiline=section.multiline,
+        rules_off=frozenset().union(
+            *(rules for name, rules in FILTERS.items() if not getattr(options.filters, name))
+        ),
     )
 
 

@@ -170,9 +170,6 @@ class FiltersSection:
         bool, About("Cut a last word that would run into the word after the cursor.")
     ] = True
     trailing_blanks: Annotated[bool, About("Cut blanks at the end of a line.")] = True
-    doubled_closers: Annotated[
-        bool, About("Cut a bracket that the line or the next lines already have.")
-    ] = True
     repeated_lines: Annotated[
         bool, About("Drop lines that repeat the next lines, or themselves over and over.")
     ] = True

@@ -49,7 +49,7 @@ _ROLE = re.compile(
 _CHATTER = (b"```", b"assistant", b"user", b"system", b"Assistant:", b"User:", b"###")
 _UNSURE = re.compile(rb"(?:[ \t]*(?:\w|[\x80-\xff])*|[ \t]*[\"'`)\]};,:<\[].*)\Z", re.DOTALL)
 """The end of a shown text from the last word, or from the first mark that rules look at."""
-_FENCED = frozenset({"markdown", "restructuredtext", "plaintext", "latex"})
+FENCED = frozenset({"markdown", "restructuredtext", "plaintext", "latex"})
 """Documents of prose, where a code fence is text like any other."""
 _COMMENTS = {
     language: sign
@@ -74,6 +74,8 @@ class Place:
     language: str = "plaintext"
     chat_marks: bool = False
     """Whether the document itself spells marks such as `<|endoftext|>`."""
+    off: frozenset[str] = frozenset()
+    """Names of rules that are switched off."""
 
     @cached_property
     def closers(self) -> bytes | None:
@@ -105,14 +107,14 @@ class Finished:
     """Why nothing is shown; None if something is."""
 
 
-def place_at(snapshot: Snapshot) -> Place:
-    """The surroundings of a snapshot's cursor."""
+def place_at(snapshot: Snapshot, off: frozenset[str] = frozenset()) -> Place:
+    """The surroundings of a snapshot's cursor, and the rules that are switched off there."""
     text, cursor = snapshot.text, snapshot.cursor
     start, end = line_bounds(text, cursor)
     following = with_lf(text[end : end + FOLLOWING_BYTES]).removeprefix(b"\n")
     # A cursor between `\r` and `\n` is outside the line; it counts as the line's end.
     typed, rest = text[start : min(cursor, end)], text[cursor:end]
-    return Place(typed, rest, following, snapshot.language, b"<|" in text)
+    return Place(typed, rest, following, snapshot.language, b"<|" in text, off)
 
 
 def finish(place: Place, generated: bytes, finished: bool) -> Finished:
@@ -127,8 +129,9 @@ def finish(place: Place, generated: bytes, finished: bool) -> Finished:
     rules: list[str] = []
 
     def apply(name: str, before: bytes, after: bytes) -> bytes:
-        if before != after:
-            rules.append(name)
+        if before == after or name in place.off:
+            return before
+        rules.append(name)
         return after
 
     def nothing(reason: str) -> Finished:
@@ -136,7 +139,7 @@ def finish(place: Place, generated: bytes, finished: bool) -> Finished:
 
     if not generated:
         return nothing("the model wrote nothing")
-    fences = place.language in _FENCED
+    fences = place.language in FENCED
     shown = drop_chatter(generated, place.typed, fences=fences, marks=place.chat_marks)
     text = apply("no chatter", generated, shown)
     finished = finished or text != first_line(text)
@@ -167,7 +170,8 @@ def finish(place: Place, generated: bytes, finished: bool) -> Finished:
     text = apply("closers kept", text, join_closers(place.typed, text, kept, place.comment))
     if text == kept or not text.strip():
         return nothing("nothing new")
-    if repeats_next_line(place.typed + text, place.following):
+    repeats = repeats_next_line(place.typed + text, place.following)
+    if repeats and "repeats what follows" not in place.off:
         return nothing("repeats what follows")
     return Finished(text, len(kept), tuple(rules), None)
 
@@ -211,7 +215,7 @@ def settled(place: Place, generated: bytes) -> bytes:
 
 def _may_be_chatter(place: Place, generated: bytes) -> bool:
     """Whether the first line may yet turn out to be a code fence or the name of a chat role."""
-    if place.typed.strip() or place.language in _FENCED:
+    if place.typed.strip() or place.language in FENCED:
         return False
     start = generated.strip(b" \t")
     return any(chatter.startswith(start) or start.startswith(chatter) for chatter in _CHATTER)
