@@ -1,0 +1,98 @@
+"""Suggestions of the real model in Neovim: the file is what was typed and the remainder, exactly.
+
+Neovim 0.11 has a completion menu and Neovim 0.12 has ghost text as well. Both are set up as
+`editors/neovim/README.md` says, and the server is the command that people run.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cases import Case, each_case
+from tests.e2e.editors import NEOVIM_GHOST, NEOVIM_MENU, neovim
+from tests.e2e.neovim import Ghost, Neovim, readme_setup
+
+pytestmark = pytest.mark.model
+
+INVOKED = 1
+
+PATIENT = """
+vim.lsp.config('midtoken', { init_options = {
+  completion = { maxTokens = 16, maxTokensBlock = 32 },
+  trigger = { timeBudget = 60000 },
+} })
+"""
+"""Whole suggestions, however busy the machine is, and short ones."""
+
+GHOST_TEXT, MENU = "ghost text", "completion menu"
+
+
+def start(requirement: str, setup: str, folder: Path) -> Neovim:
+    return Neovim(neovim(requirement), setup, folder)
+
+
+def setup_for(*headings: str) -> str:
+    return "\n".join([readme_setup("Neovim"), PATIENT, *map(readme_setup, headings)])
+
+
+@pytest.fixture(scope="module")
+def ghost_editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
+    """Neovim 0.12 with ghost text."""
+    editor = start(NEOVIM_GHOST, setup_for("Ghost text"), tmp_path_factory.mktemp("nvim-ghost"))
+    yield editor
+    editor.close()
+
+
+@pytest.fixture(scope="module")
+def menu_editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neovim]:
+    """Neovim 0.11 with the completion menu."""
+    setup = setup_for("Completion menu")
+    editor = start(NEOVIM_MENU, setup, tmp_path_factory.mktemp("nvim-menu"))
+    yield editor
+    editor.close()
+
+
+def type_case(editor: Neovim, case: Case, folder: Path) -> None:
+    """Open the case's file and type what is typed there."""
+    row = case.before.count("\n")
+    column = len(case.before.encode()) - len(case.before[: case.before.rfind("\n") + 1].encode())
+    editor.open(case.write(folder), row, column)
+    editor.type(case.typed)
+
+
+def cursor_of(case: Case) -> tuple[int, int]:
+    before = case.before + case.typed
+    return before.count("\n"), len(before[before.rfind("\n") + 1 :].encode())
+
+
+@each_case
+def test_ghost_text(ghost_editor: Neovim, case: Case, tmp_path: Path) -> None:
+    """What is grey is the remainder, and Tab puts exactly that into the file."""
+    type_case(ghost_editor, case, tmp_path)
+    ghost = ghost_editor.wait("ghost text", ghost_editor.ghost)
+    item = ghost_editor.item("textDocument/inlineCompletion", triggerKind=INVOKED)
+    remainder, where = item["insertText"], item["range"]
+    replaced = where["end"]["character"] - where["start"]["character"]
+
+    assert ghost == Ghost(*cursor_of(case), remainder)
+    ghost_editor.type("<Tab>")
+    ghost_editor.wait("acceptance", lambda: ghost_editor.ghost() is None)
+    written = ghost_editor.written()
+    assert written == case.document(remainder, replaced)
+    assert case.fits(written), case.accepted_line(written)
+
+
+@each_case
+def test_menu(menu_editor: Neovim, case: Case, tmp_path: Path) -> None:
+    """An entry of the menu gives exactly the remainder, and leaves what follows the cursor."""
+    type_case(menu_editor, case, tmp_path)
+    menu_editor.type("<C-Space>")
+    menu_editor.wait("the menu", menu_editor.menu)
+    remainder = menu_editor.item("textDocument/completion")["textEdit"]["newText"]
+
+    menu_editor.type("<C-n><C-y>")
+    menu_editor.wait("acceptance", lambda: not menu_editor.menu())
+    written = menu_editor.written()
+    assert written == case.document(remainder, 0)
+    assert case.fits(written), case.accepted_line(written)
