@@ -3,14 +3,16 @@
     python -m tests.server.interrupt load|PASS ARGUMENTS...
 
 The signal comes while the model is loaded, or just before the model's forward pass number PASS
-(from 0). The last line on standard error is the number of forward passes that were begun after it.
+(from 0), and the model's thread goes on when the main thread has heard of it. The last line on
+standard error is the number of forward passes that were begun after it.
 """
 
 import os
 import signal
 import sys
+import threading
 
-from server import completer
+from server import completer, completion
 from server.cli import main
 from server.engine.llama_batch import Batch
 
@@ -18,14 +20,13 @@ from server.engine.llama_batch import Batch
 def interrupted_run(moment: str, arguments: list[str]) -> None:
     """Run the command and interrupt it."""
     passes, late = 0, 0
-    sent = False
+    heard = threading.Event()
 
     def interrupt() -> None:
-        nonlocal sent
-        sent = True
         os.kill(os.getpid(), signal.SIGINT)
+        heard.wait(60)
 
-    load, decode = completer.load, Batch.decode
+    load, decode, stop = completer.load, Batch.decode, completion._Completers.stop
 
     def watched_load(*parameters):
         if moment == "load":
@@ -34,13 +35,18 @@ def interrupted_run(moment: str, arguments: list[str]) -> None:
 
     def watched_decode(batch, context, entries):
         nonlocal passes, late
-        late += sent
+        late += heard.is_set()
         if moment == str(passes):
             interrupt()
         passes += 1
         return decode(batch, context, entries)
 
+    def watched_stop(completers):
+        stop(completers)
+        heard.set()
+
     completer.load, Batch.decode = watched_load, watched_decode
+    completion._Completers.stop = watched_stop
     try:
         main(arguments)
     finally:

@@ -328,7 +328,7 @@ class TestProcesses:
         *told, late = result.err.splitlines()
 
         assert (result.code, result.out, told) == (1, b"", ["midtoken: cancelled"])
-        assert int(late) <= 1
+        assert late == "0"
 
     def test_interrupted_by_the_terminal(self, arguments):
         """Ctrl-C while the text is still being typed ends the command as quietly."""
