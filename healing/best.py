@@ -1,8 +1,8 @@
 """Choosing from a scored covering tree: the most probable text, or an exact draw.
 
 Greedy choice goes by what a person sees, not by tokens. `ß`, `ße`, `ßen` and `ßer` are four leaves
-but one opinion about the next character: the character with the highest summed probability is
-chosen first, and then the most probable text that starts with it.
+but one opinion about the next character. So the next character is chosen first, byte by byte, each
+time the one with the highest summed probability, and then the most probable text that starts so.
 
 Checking leaves is what costs time, so only those are checked that could change the choice. What is
 unchecked may or may not count, so every alternative has an upper bound (unless all of it turns out
@@ -56,7 +56,7 @@ class _Checks:
 
 
 def most_probable(scored: Scored) -> Choice:
-    """The most probable first character, then the most probable text that starts with it.
+    """The most probable first byte (to the end of its character), then text that starts with it.
 
     Spellings of one text are summed. The end of the text at the cursor is a character here, too.
     """

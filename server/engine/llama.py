@@ -327,12 +327,12 @@ class LlamaEngine:
             elif code == 1:
                 raise EngineError(
                     f"the context of {self._info.context_tokens:,} tokens is full; choose a larger "
-                    "n_ctx or a shorter prompt"
+                    "context size or a shorter prompt"
                 )
             else:
                 raise EngineError(
                     f"llama.cpp could not evaluate {len(entries)} tokens (code {code}, "
-                    f"{last_error(recent_log)}); try a smaller n_ctx or fewer gpu_layers"
+                    f"{last_error(recent_log)}); try a smaller context or fewer GPU layers"
                 )
 
     # -- memory ----------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ class LlamaEngine:
         if length > self._limit:
             raise EngineError(
                 f"{length:,} tokens do not fit the context of {self._limit:,}; choose a larger "
-                "n_ctx or a shorter prompt"
+                "context size or a shorter prompt"
             )
 
     def _check_tokens(self, tokens: Sequence[int]) -> None:

@@ -113,7 +113,7 @@ def free(loaded: Loaded) -> None:
 
 def _check_options(options: EngineOptions) -> None:
     limits = {
-        "n_ctx": (options.n_ctx, 16, 1 << 24),
+        "context size": (options.n_ctx, 16, 1 << 24),
         "n_ubatch": (options.n_ubatch or CPU_MICRO_BATCH, 1, 1 << 16),
         "threads": (options.threads or 1, 1, 1024),
         "slots": (options.slots, 1, 64),
@@ -220,7 +220,7 @@ def _with_context(
     if not context:
         raise EngineError(
             f"{path}: no memory for a context of {options.n_ctx:,} tokens ({last_error(log)}); "
-            "choose a smaller n_ctx"
+            "choose a smaller context size"
         )
     info = ModelInfo(
         path=str(path),
@@ -254,7 +254,7 @@ def _check_memory(model: Pointer, n_ctx: int, divisible: bool) -> None:
     if needed > free_bytes:
         raise EngineError(
             f"a context of {n_ctx:,} tokens takes {needed / 1e9:.1f} GB of memory, and "
-            f"{free_bytes / 1e9:.1f} GB are free; choose a smaller n_ctx"
+            f"{free_bytes / 1e9:.1f} GB are free; choose a smaller context size"
         )
 
 

@@ -27,7 +27,7 @@ from server.engine.gguf import Metadata, StringArray, read_metadata
 from server.engine.spelling import byte_level_vocabulary, plain_vocabulary
 from server.errors import ModelError, UnknownVocabularyError
 
-FORMAT = 1
+FORMAT = 2
 """Part of the cache's key. Raise it with every change to what `build_tables` makes of a file."""
 
 PLAIN_MODELS = frozenset({"llama", "gemma4", "bert", "t5"})

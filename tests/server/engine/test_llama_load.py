@@ -92,7 +92,7 @@ def test_flipped_bits_in_the_header(model, tmp_path, bit, start):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"n_ctx": 0}, "n_ctx is 0; it must be from 16"),
+        ({"n_ctx": 0}, "context size is 0; it must be from 16"),
         ({"threads": -1}, "threads is -1"),
         ({"slots": 0}, "slots is 0"),
         ({"n_ubatch": 1 << 20}, "n_ubatch is 1048576"),
@@ -108,7 +108,7 @@ def test_no_memory_for_the_context(model, monkeypatch):
     """A context larger than the free memory is refused instead of killing the process later."""
     monkeypatch.setattr(llama_load, "_free_memory", lambda: 1_000_000)
 
-    assert "choose a smaller n_ctx" in refused(model, n_ctx=1 << 16)
+    assert "choose a smaller context size" in refused(model, n_ctx=1 << 16)
 
 
 def test_context_that_llama_cpp_refuses(model, monkeypatch):
