@@ -6,6 +6,7 @@ sessions; here is what it leaves out, all of it found by trying:
 - a message that is no JSON, or whose parameters are of a wrong shape, was not answered at all;
 - after a wrong Content-Length no later message was understood any more. Here reading goes on at the
   next line that ends in a header;
+- a request that is followed at once by an edit saw the document after the edit;
 - requests before `initialize` were carried out, and those after `shutdown` were not answered.
 
 Not here: what requests mean.
@@ -58,6 +59,8 @@ class MessageProtocol(LanguageServerProtocol):
                 elif length and not header.strip():
                     if length <= LONGEST_MESSAGE:
                         self.read(await reader.readexactly(length))
+                        # Its handler looks at the document before the next message may edit it.
+                        await asyncio.sleep(0)
                     else:
                         self._refuse(None, types.ErrorCodes.ParseError, "the message is too long")
                     length = 0

@@ -31,13 +31,13 @@ def settings(model: object, **sections: dict[str, Any]) -> dict[str, Any]:
     return base
 
 
-async def start_process(*arguments: str) -> asyncio.subprocess.Process:
+async def start_process(*arguments: str, stderr: int) -> asyncio.subprocess.Process:
     """The server as a process of its own, talking over pipes."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "server.cli", "serve", *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
+        stderr=stderr,
         env=os.environ | {"PYTHONPATH": str(REPOSITORY), "OMP_WAIT_POLICY": "passive"},
         limit=BUFFER_BYTES,
     )
@@ -46,20 +46,20 @@ async def start_process(*arguments: str) -> asyncio.subprocess.Process:
 @asynccontextmanager
 async def own_server() -> AsyncIterator[tuple[Client, asyncio.subprocess.Process]]:
     """A server process over standard input and output, that only this test talks to."""
-    process = await start_process("--stdio")
+    process = await start_process("--stdio", stderr=asyncio.subprocess.DEVNULL)
     client = Client(process.stdout, process.stdin)
     try:
         yield client, process
     finally:
         if process.returncode is None:
             process.kill()
-        await process.communicate()
+        await process.wait()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def port(midtoken_home: Path) -> AsyncIterator[int]:
     """The port of a server process that all tests share."""
-    process = await start_process("--tcp", "127.0.0.1:0")
+    process = await start_process("--tcp", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE)
     said = (await process.stderr.readline()).decode()
     drained = asyncio.ensure_future(process.stderr.read())
     yield int(said.rsplit(":", 1)[1])
