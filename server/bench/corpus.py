@@ -112,9 +112,9 @@ def _endless(paths: Sequence[Path], chance: random.Random) -> Iterator[Source]:
                 found = True
                 yield source
         if not found:
+            names = ", ".join(path.name for path in paths[:3]) + (", ..." if paths[3:] else "")
             raise DocumentError(
-                f"no function of {SHORTEST} to {LONGEST} lines is in {paths[0] if paths else 'no'}"
-                " and the others: name files with functions"
+                f"{names}: no function of {SHORTEST} to {LONGEST} lines is in it: name other files"
             )
 
 

@@ -7,11 +7,13 @@ come, so figures differ a little from run to run. What is not here: the replay a
 import asyncio
 import json
 import sys
+from collections.abc import Iterator
+from itertools import chain
 
 import click
 
 from server.arguments import TypingArguments
-from server.bench.corpus import given_files, standard_library
+from server.bench.corpus import Source, given_files, standard_library
 from server.bench.figures import print_figures, summarise
 from server.bench.replay import Record, Replay
 from server.bench.typist import Typist
@@ -33,7 +35,10 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
     """
     engine = engine_options_of(options)
     settings = server_settings(model_path(options["model_name"], yes=options["yes"]), engine)
-    record = asyncio.run(_replay(files, options, settings))
+    seed = options["seed"]
+    sources = given_files(files, seed) if files else standard_library(seed)
+    sources = chain([next(sources)], sources)  # files without functions are told before loading
+    record = asyncio.run(_replay(sources, options, settings))
     figures = {
         "model": options["model_name"],
         "seed": options["seed"],
@@ -51,10 +56,9 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
 
 
 async def _replay(
-    files: tuple[str, ...], options: TypingArguments, settings: dict[str, object]
+    sources: Iterator[Source], options: TypingArguments, settings: dict[str, object]
 ) -> Record:
-    seed, keys = options["seed"], options["keys"]
-    sources = given_files(files, seed) if files else standard_library(seed)
+    keys = options["keys"]
     quiet = not sys.stderr.isatty()
 
     def progress(done: int) -> None:
@@ -67,7 +71,7 @@ async def _replay(
         replay = Replay(
             client,
             sources,
-            Typist(seed),
+            Typist(options["seed"]),
             fast=options["fast"],
             cancel=options["cancel"],
             progress=progress,
