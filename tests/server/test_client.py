@@ -9,11 +9,12 @@ import sys
 import pytest
 import pytest_asyncio
 
+from server import stats
 from server.client import ServerClient, read_message
 from server.completer import CompletionOptions
 from server.engine.llama_load import EngineOptions
 from server.errors import Cancelled, EngineError, UsageError
-from server.own_methods import COUNTERS
+from server.own_methods import COUNTERS, DID_ACCEPT, DID_SHOW
 from server.positions import Encoding, Position, Range
 from server.via_server import complete_via_server, completion_settings, server_settings
 from tests.server.command import run_here, run_process
@@ -111,6 +112,16 @@ class TestProcess:
         assert client._process.returncode == 0
         with pytest.raises(EngineError):
             client.inline(URI, AT)
+
+    async def test_notes(self, settings):
+        """What an editor tells of suggestions is written down when the server ends."""
+        note = {"textDocument": {"uri": "file:///not/open.zig"}}
+        async with await ServerClient.start() as client:
+            await client.initialize(settings)
+            client.notify(DID_SHOW, note)
+            client.notify(DID_ACCEPT, {**note, "length": 7})
+
+        assert stats.by_language(stats.read())["zig"] == stats.Counted(1, 1, 0, 7)
 
     @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
     async def test_killed(self):
