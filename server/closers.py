@@ -64,6 +64,18 @@ def cut_doubled(typed: bytes, generated: bytes, closers: bytes, comment: bytes =
     return generated if doubled is None else generated[:doubled]
 
 
+def leave_closers(typed: bytes, text: bytes, closers: bytes) -> bytes:
+    """The text of a range that takes in closers, for one that ends at the cursor and leaves them.
+
+    Where the text ends with the closers they are cut from it, else it ends before the first one:
+    `w)` becomes `w`, and so does `w)  # each row`.
+    """
+    if text.endswith(closers):
+        return text[: len(text) - len(closers)]
+    pairs = _match(scan(typed, text, closers), text, closers)[0]
+    return text[: pairs[0][0].start] if pairs else b""
+
+
 def _match(
     read: Scan, generated: bytes, closers: bytes
 ) -> tuple[list[tuple[Mark, int]], int | None]:

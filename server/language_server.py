@@ -26,6 +26,7 @@ from pygls.uris import to_fs_path
 
 from server import __version__
 from server.backend import Backend, Status
+from server.clients import client_named
 from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
 from server.lsp_items import (
@@ -117,6 +118,7 @@ class MidtokenServer(LanguageServer):
         self.backend = backend
         self.options = Options()
         self.documents = Documents(choose_encoding(None))
+        self.client = client_named(None)
         self.rhythm = Rhythm()
         self.last_report: Completion | None = None
         self.own_methods = bind_own_methods(self, backend, self.language_at)
@@ -127,6 +129,7 @@ class MidtokenServer(LanguageServer):
     def begin(self, params: types.InitializeParams, encoding: Encoding) -> None:
         """Take over what the client says of itself."""
         self.documents = Documents(encoding)
+        self.client = client_named(params.client_info.name if params.client_info else None)
         self._layers = {"initializationOptions": params.initialization_options}
         folders = params.workspace_folders or []
         self._folder = folder_of(folders[0].uri if folders else params.root_uri)
@@ -314,7 +317,9 @@ def create_server(backend: Backend) -> MidtokenServer:
             params.context.selected_completion_info,
         )
         found = await server.suggest(wish)
-        return found and types.InlineCompletionList(inline_items(*found, wish.selected))
+        return found and types.InlineCompletionList(
+            inline_items(*found, wish.selected, server.client)
+        )
 
     @server.feature(
         types.TEXT_DOCUMENT_COMPLETION,
@@ -328,7 +333,7 @@ def create_server(backend: Backend) -> MidtokenServer:
         found = await server.suggest(Wish(params.text_document.uri, params.position, automatic))
         if found is None:
             return None
-        return types.CompletionList(True, menu_items(*found, found[2].model.name))
+        return types.CompletionList(True, menu_items(*found, server.client))
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_: None) -> None:

@@ -12,13 +12,15 @@ from lsprotocol import types
 
 from healing.sampling import Sampling
 from server.blocks import allows_block, inside_at
+from server.clients import Client
+from server.closers import leave_closers
 from server.completer import CompletionOptions
 from server.documents import Change, Document
 from server.options import Options
 from server.positions import Position, Range
-from server.report import Completion
+from server.report import Completion, Item
 from server.rules import place_at
-from server.snapshot import Snapshot
+from server.snapshot import Snapshot, line_bounds
 
 _WORD_BEFORE = re.compile(r"\w*\Z")
 _FIRST_WORD = re.compile(r"[^\w\r\n]*\w*")
@@ -114,6 +116,7 @@ def inline_items(
     snapshot: Snapshot,
     completion: Completion,
     selected: types.SelectedCompletionInfo | None,
+    client: Client,
 ) -> list[types.InlineCompletionItem]:
     """Ghost text. Where a menu entry is selected, its text is part of the item and its range."""
     start = end = snapshot.cursor
@@ -123,7 +126,7 @@ def inline_items(
         before = selected.text
     return [
         types.InlineCompletionItem(
-            insert_text=before + item.text,
+            insert_text=before + _lines_for(client, item.text),
             range=lsp_range(document, start, end + item.replaced_bytes),
         )
         for item in completion.items
@@ -131,9 +134,9 @@ def inline_items(
 
 
 def menu_items(
-    document: Document, snapshot: Snapshot, completion: Completion, model: str
+    document: Document, snapshot: Snapshot, completion: Completion, client: Client
 ) -> list[types.CompletionItem]:
-    """Entries of a completion menu.
+    """Entries of a completion menu; one that would write nothing is left out.
 
     Clients show and filter entries by the word before the cursor, so label and filter text begin
     with it; the edit does not.
@@ -141,24 +144,41 @@ def menu_items(
     found = []
     for item in completion.items:
         cursor = snapshot.cursor
+        text, replaced = _menu_edit(snapshot, item, client)
+        if not text:
+            continue
         line_start = snapshot.text.rfind(b"\n", 0, cursor) + 1
         before = snapshot.text[max(line_start, cursor - 256) : cursor].decode(errors="ignore")
         word = _WORD_BEFORE.search(before)
         typed = word[0] if word else ""
-        first = _FIRST_WORD.match(item.text)
-        label = _LINE_END.split((typed + item.text).strip(), maxsplit=1)[0]
+        first = _FIRST_WORD.match(text)
+        label = _LINE_END.split((typed + text).strip(), maxsplit=1)[0]
         found.append(
             types.CompletionItem(
                 label=label if len(label) <= LABEL_LENGTH else label[: LABEL_LENGTH - 1] + "…",
                 kind=types.CompletionItemKind.Text,
-                detail=model,
+                detail=completion.model.name,
                 filter_text=typed + (first[0] if first else ""),
                 sort_text="\0",
                 preselect=True,
                 insert_text_format=types.InsertTextFormat.PlainText,
-                text_edit=types.TextEdit(
-                    lsp_range(document, cursor, cursor + item.replaced_bytes), item.text
-                ),
+                text_edit=types.TextEdit(lsp_range(document, cursor, cursor + replaced), text),
             )
         )
     return found
+
+
+def _menu_edit(snapshot: Snapshot, item: Item, client: Client) -> tuple[str, int]:
+    """The text of an entry, and how many bytes after the cursor it replaces."""
+    text = _lines_for(client, item.text)
+    if not client.menu_only_inserts or not item.replaced_bytes:
+        return text, item.replaced_bytes
+    cursor = snapshot.cursor
+    typed = snapshot.text[line_bounds(snapshot.text, cursor)[0] : cursor]
+    closers = snapshot.text[cursor : cursor + item.replaced_bytes]
+    return leave_closers(typed, text.encode(), closers).decode(), 0
+
+
+def _lines_for(client: Client, text: str) -> str:
+    """A text with the line ends that the client wants in items."""
+    return text.replace("\r\n", "\n") if client.splits_at_lf else text

@@ -26,7 +26,7 @@ LOOK_EVERY_S = 0.02
 _RAW_ITEM = """
 local method, context = ...
 local params = vim.lsp.util.make_position_params(0, 'utf-8')
-params.context = context
+if next(context) then params.context = context end
 local answers = vim.lsp.buf_request_sync(0, method, params, 60000)
 for _, answer in pairs(answers or {}) do
   if answer.result then return answer.result.items[1] end
@@ -71,7 +71,8 @@ class Neovim:
     def __init__(self, program: Program, setup: str, folder: Path) -> None:
         """Start with a set-up in Lua; the folder is its home."""
         init = folder / "init.lua"
-        init.write_text(setup, encoding="utf-8")
+        # Long messages would make Neovim wait for Enter, and answer nothing until then.
+        init.write_text(f"vim.o.messagesopt = 'wait:0,history:100'\n{setup}", encoding="utf-8")
         command = [*program.command, "--embed", "--headless", "--clean", "-u", str(init)]
         with pytest.MonkeyPatch.context() as patch:
             for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
