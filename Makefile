@@ -8,13 +8,17 @@ export CMAKE_ARGS ?= -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF
 # Idle OpenMP threads sleep: on a shared machine busy waiting costs several times the work itself.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: demo test check format model clean
+.PHONY: demo test test-vscode check format model clean
 
 demo: .venv/ready model
 	$(BIN)/python -m server.demo
 
 test: .venv/ready model check
 	$(BIN)/python -m pytest
+
+# The packaged extension in the real editor. Needs Chromium; fetches Node.js and VS Code once.
+test-vscode: .venv/ready model
+	$(BIN)/python -m pytest tests/e2e/test_vscode.py
 
 check: .venv/ready
 	$(BIN)/ruff format --check .

@@ -2,16 +2,17 @@
 //
 //   node drive.mjs '{"url": …, "chromium": …, "playwright": …, "picture": …, "steps": [["type", "retu"], …]}'
 //
-// Prints one JSON array: what each step has seen (`ghost` its text), or null. A step waits until
-// what it looks for is there; if it never is, the error names the step, and the window is kept as
-// a picture.
+// Prints one JSON array: the text that each step has seen, or null. A step waits until what it looks
+// for is there; if it never is, the error names the step, and the window is kept as a picture.
+
+import { readFileSync, statSync } from "node:fs";
 
 const { url, chromium, playwright, picture, steps } = JSON.parse(process.argv[2]);
 const { chromium: browserType } = await import(playwright);
 
-const PATIENCE_MS = (process.env.PATIENCE ?? 60) * 1000; // a start on a busy machine; usually a tenth of it
+const PATIENCE_MS = 90_000; // a start on a busy machine; usually a tenth of it
 const POLL_MS = 50;
-const STILL = 10; // looks that see the same: nothing is on its way any more
+const STILL = 10; // looks in a row that see the same: nothing more is on its way
 
 const browser = await browserType.launch({
   executablePath: chromium,
@@ -63,10 +64,19 @@ const actions = {
   /** Ghost text that has come to rest. */
   ghost: () => poll(ghost, (text) => text.trim() !== "", STILL),
 
-  /** Write the document to its file. */
-  async save() {
+  /** Take the suggestion that is shown, with a key. */
+  async accept(key) {
+    const shown = await ghost();
+    await page.keyboard.press(key);
+    await poll(ghost, (text) => text !== shown);
+  },
+
+  /** Write the document to its file; what was written. (Tabs tell the end of it too early.) */
+  async save(path) {
+    const stamp = () => statSync(path).mtimeMs;
+    const old = stamp();
     await page.keyboard.press("Control+s");
-    await page.locator(".tab.active:not(.dirty)").waitFor();
+    return poll(() => (stamp() === old ? null : readFileSync(path, "utf8")), (text) => text, STILL);
   },
 
   /** Text anywhere in the window. */

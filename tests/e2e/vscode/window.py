@@ -26,14 +26,16 @@ DRIVER = Path(__file__).with_name("drive.mjs")
 START_SECONDS, END_SECONDS = 60, 10
 
 QUIET = {
-    "chat.disableAIFeatures": True,
+    "editor.cursorBlinking": "solid",
     "editor.minimap.enabled": False,
     "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
     "extensions.autoCheckUpdates": False,
+    "files.autoSave": "off",
     "security.workspace.trust.enabled": False,
     "telemetry.telemetryLevel": "off",
     "update.mode": "none",
     "workbench.enableExperiments": False,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
 }
@@ -43,7 +45,8 @@ QUIET = {
 def package_extension(tools: Tools) -> Path:
     """The extension as people get it, built from the sources."""
     npm = str(tools.npm)
-    if not (EXTENSION / "node_modules/.package-lock.json").is_file():
+    wanted, there = EXTENSION / "package-lock.json", EXTENSION / "node_modules/.package-lock.json"
+    if not there.is_file() or there.stat().st_mtime < wanted.stat().st_mtime:
         install = [npm, "ci", "--no-audit", "--no-fund"]
         problem = "the extension's tools can't be installed"
         run(install, problem, EXTENSION, tools.environment)
