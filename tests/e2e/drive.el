@@ -1,0 +1,56 @@
+;;; drive.el --- Type into Emacs and accept what eglot offers  -*- lexical-binding: t; -*-
+
+;; Loaded after the set-up of the README. Reads cases as JSON from the file in MIDTOKEN_CASES:
+;; a list of {file, offset, typed}, the offset in characters. Every file is visited, its text typed,
+;; completed and saved; what was accepted is printed as one line of JSON for each.
+
+(require 'json)
+
+(defvar drive-limit 120 "Seconds after which waiting is given up.")
+(defvar drive-ready nil "Whether the server has said that its model is loaded.")
+
+(cl-defmethod eglot-handle-notification :after
+  (_server (_method (eql midtoken/status)) &key state &allow-other-keys)
+  (when (member state '("ready" "busy")) (setq drive-ready t))
+  (when (equal state "error") (error "The server has no model")))
+
+(defun drive-wait (what condition)
+  "Wait until CONDITION holds; WHAT is said when it does not in time."
+  (with-timeout (drive-limit (error "Waited in vain for %s" what))
+    (while (not (funcall condition)) (accept-process-output nil 0.05))))
+
+(defun drive-case (file offset typed)
+  "Type TYPED so many characters into FILE (OFFSET), complete and save."
+  (find-file file)
+  (unless (eglot-managed-p) (apply #'eglot (eglot--guess-contact)))
+  (drive-wait "the model" (lambda () drive-ready))
+  (goto-char (+ (point-min) offset))
+  (insert typed)
+  (let* ((capf (eglot-completion-at-point))
+         (start (nth 0 capf))
+         (item (car (all-completions (buffer-substring start (point)) (nth 2 capf))))
+         (answer (and item (get-text-property 0 'eglot--lsp-item item))))
+    ;; One candidate: the command inserts it and lets eglot apply the item's edit.
+    (let ((completion-at-point-functions '(eglot-completion-at-point)))
+      (completion-at-point))
+    (let ((coding-system-require-warning nil)) (save-buffer))
+    (princ (json-encode
+            (list :item (if answer (plist-get (plist-get answer :textEdit) :newText) "")
+                  :encoding (symbol-name eglot-current-linepos-function))))
+    (terpri)))
+
+(setq eglot-sync-connect t
+      eglot-connect-timeout drive-limit
+      jsonrpc-default-request-timeout drive-limit
+      native-comp-jit-compilation nil
+      make-backup-files nil
+      auto-save-default nil
+      create-lockfiles nil
+      python-indent-guess-indent-offset-verbose nil)
+
+(dolist (each (with-temp-buffer
+                (insert-file-contents (getenv "MIDTOKEN_CASES"))
+                (json-parse-buffer :object-type 'plist :array-type 'list)))
+  (drive-case (plist-get each :file) (plist-get each :offset) (plist-get each :typed)))
+(eglot-shutdown-all)
+;;; drive.el ends here
