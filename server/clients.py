@@ -13,7 +13,8 @@ class Client:
     splits_at_lf: bool = False
     """It ends lines by itself: a carriage return in an item would stay in the text beside that."""
     menu_only_inserts: bool = False
-    """Its menu inserts an item's text at the cursor and replaces nothing after the cursor."""
+    """Its menu inserts an item's text at the cursor, replaces nothing after it, and indents further
+    lines once more: entries are one line, and leave closers where they are."""
 
 
 _KNOWN = {"Neovim": Client(splits_at_lf=True, menu_only_inserts=True)}

@@ -171,8 +171,11 @@ def menu_items(
 def _menu_edit(snapshot: Snapshot, item: Item, client: Client) -> tuple[str, int]:
     """The text of an entry, and how many bytes after the cursor it replaces."""
     text = _lines_for(client, item.text)
-    if not client.menu_only_inserts or not item.replaced_bytes:
+    if not client.menu_only_inserts:
         return text, item.replaced_bytes
+    text = _LINE_END.split(text, maxsplit=1)[0]
+    if not item.replaced_bytes:
+        return text, 0
     cursor = snapshot.cursor
     typed = snapshot.text[line_bounds(snapshot.text, cursor)[0] : cursor]
     closers = snapshot.text[cursor : cursor + item.replaced_bytes]
