@@ -54,6 +54,7 @@ def test_ghost_text_is_the_remainder(open_vscode: Open, tmp_path: Path):
         steps += [("open", f"{name}:4:{len(before) + 1}"), ("type", typed), ("ghost",)]
         steps += [("picture", str(picture))] if name == "word.py" else []
         steps += [("accept", "Tab"), ("save", str(tmp_path / name))]
+    steps += [("command", "midtoken: Show Report"), ("see", '"items"')]
     # Whole suggestions, however busy the machine is. It also shows that settings get through.
     settings = {"midtoken.path": str(PROGRAM), "midtoken.trigger.timeBudget": 60_000}
 

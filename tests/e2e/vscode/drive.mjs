@@ -58,6 +58,14 @@ const actions = {
     await page.locator(`.statusbar-item :text-is("Ln ${line}, Col ${column}")`).waitFor();
   },
 
+  /** A command of the palette, by its title. */
+  async command(title) {
+    await page.keyboard.press("F1");
+    await page.locator(".quick-input-widget input").fill(`>${title}`);
+    await page.locator(`.quick-input-list [aria-label^="${title}"]`).first().waitFor();
+    await page.keyboard.press("Enter");
+  },
+
   type: (text) => page.keyboard.type(text, { delay: 80 }),
   press: (key) => page.keyboard.press(key),
 
