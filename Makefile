@@ -8,7 +8,7 @@ export CMAKE_ARGS ?= -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF
 # Idle OpenMP threads sleep: on a shared machine busy waiting costs several times the work itself.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: demo test test-vscode check format model clean
+.PHONY: demo test test-editors test-vscode check format model clean
 
 demo: .venv/ready model
 	$(BIN)/python -m server.demo
@@ -19,6 +19,10 @@ test: .venv/ready model check
 # The packaged extension in the real editor. Needs Chromium; fetches Node.js and VS Code once.
 test-vscode: .venv/ready model
 	$(BIN)/python -m pytest tests/e2e/test_vscode.py
+
+# Suggestions typed and accepted in real editors, which are fetched once; part of `make test`.
+test-editors: .venv/ready model
+	$(BIN)/python -m pytest tests/e2e
 
 check: .venv/ready
 	$(BIN)/ruff format --check .

@@ -4,12 +4,13 @@ Neovim 0.11 has a completion menu and Neovim 0.12 has ghost text as well. Both a
 `editors/neovim/README.md` says, and the server is the command that people run.
 """
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.cases import Case, each_case
+from tests.e2e.cases import CASES, Case, each_case
 from tests.e2e.editors import NEOVIM_GHOST, NEOVIM_MENU, neovim
 from tests.e2e.neovim import Ghost, Neovim, readme_setup
 
@@ -24,8 +25,6 @@ vim.lsp.config('midtoken', { init_options = {
 } })
 """
 """Whole suggestions, however busy the machine is, and short ones."""
-
-GHOST_TEXT, MENU = "ghost text", "completion menu"
 
 
 def start(requirement: str, setup: str, folder: Path) -> Neovim:
@@ -96,3 +95,45 @@ def test_menu(menu_editor: Neovim, case: Case, tmp_path: Path) -> None:
     written = menu_editor.written()
     assert written == case.document(remainder, 0)
     assert case.fits(written), case.accepted_line(written)
+
+
+def test_menu_without_convert(menu_editor: Neovim, tmp_path: Path) -> None:
+    """Where people enabled completion for all servers, an entry gives the first word, unbroken."""
+    case = CASES[0]
+    type_case(menu_editor, case, tmp_path)
+    menu_editor.lua(
+        "local client = vim.lsp.get_clients({ bufnr = 0 })[1]"
+        "vim.lsp.completion.enable(false, client.id, 0)"
+        "vim.lsp.completion.enable(true, client.id, 0)"
+    )
+    menu_editor.type("<C-Space>")
+    menu_editor.wait("the menu", menu_editor.menu)
+
+    menu_editor.type("<C-n><C-y>")
+    menu_editor.wait("acceptance", lambda: not menu_editor.menu())
+    assert menu_editor.written() == case.document("rn", 0)
+
+
+def test_one_server_for_two(tmp_path: Path) -> None:
+    """Two Neovims, of two versions, write with one server and one model at the same time."""
+    command = ["midtoken", "serve", "--tcp", "127.0.0.1:0"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    editors = []
+    try:
+        port = next(line for line in server.stderr if "serves on" in line).split(":")[-1].strip()
+        connect = readme_setup("One model").replace("7777", port)
+        for requirement in (NEOVIM_GHOST, NEOVIM_MENU):
+            folder = tmp_path / requirement
+            folder.mkdir()
+            editors.append(Neovim(neovim(requirement), setup_for() + connect, folder))
+        for editor in editors:
+            type_case(editor, CASES[0], tmp_path)
+        first, second = (editor.item("textDocument/completion") for editor in editors)
+    finally:
+        for editor in editors:
+            editor.close()
+        server.terminate()
+        server.communicate()
+
+    assert first == second
+    assert first["textEdit"]["newText"].startswith("rn fibonacci(")
