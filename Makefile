@@ -14,13 +14,14 @@ demo: .venv/ready model
 	$(BIN)/python -m server.demo
 
 test: .venv/ready model check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/e2e
 
-# The packaged extension in the real editor. Needs Chromium; fetches Node.js and VS Code once.
+# The packaged extension in the real VS Code alone.
 test-vscode: .venv/ready model
 	$(BIN)/python -m pytest tests/e2e/test_vscode.py
 
-# Suggestions typed and accepted in real editors, which are fetched once; part of `make test`.
+# Suggestions typed and accepted in real editors. Neovim, VS Code and Node.js are fetched once;
+# Chromium and Emacs 30 must be installed.
 test-editors: .venv/ready model
 	$(BIN)/python -m pytest tests/e2e
 

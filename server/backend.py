@@ -32,7 +32,7 @@ class Status:
     """How the server is, as editors are told."""
 
     state: str
-    """`starting`, `loading`, `ready`, `busy` or `error`."""
+    """`starting`, `loading`, `ready` or `error`."""
     message: str = ""
     """One line for people: what is loaded and where it runs, or what is wrong and what to do."""
 
@@ -57,7 +57,7 @@ class Backend:
     @property
     def is_ready(self) -> bool:
         """Whether requests reach a model."""
-        return self.status.state in {"ready", "busy"}
+        return self.status.state == "ready"
 
     async def start(self, options: Options) -> None:
         """Load the model that the options name, unless it runs like that already."""
