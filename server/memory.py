@@ -9,7 +9,7 @@ Keys hold exact bytes, blanks and the text after the cursor included; nothing el
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from server.completer import Answer
@@ -25,6 +25,8 @@ class Remembered:
     typed: bytes
     """The line before the cursor."""
     answer: Answer
+    used: int = 0
+    """When it was shown last, or added: larger is later."""
 
 
 class Memory:
@@ -34,6 +36,7 @@ class Memory:
         self._limit = limit
         self._answers: OrderedDict[tuple[Hashable, bytes], Remembered] = OrderedDict()
         self._typed: dict[Hashable, list[bytes]] = {}
+        self._clock = 0
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -47,26 +50,34 @@ class Memory:
         """Remember an answer; the least recently used one makes room."""
         if (key, typed) not in self._answers:
             self._typed.setdefault(key, []).append(typed)
-        self._answers[key, typed] = Remembered(typed, answer)
-        self._answers.move_to_end((key, typed))
+        self.use(key, Remembered(typed, answer))
         while len(self._answers) > self._limit:
             (old_key, old_typed), _ = self._answers.popitem(last=False)
             self._typed[old_key].remove(old_typed)
             if not self._typed[old_key]:
                 del self._typed[old_key]
 
-    def find(self, key: Hashable, typed: bytes) -> Answer | None:
-        """What is left of a remembered answer, given what is typed now; None if nothing is known.
+    def find(self, key: Hashable, typed: bytes) -> Iterator[Remembered]:
+        """The answers that fit what is typed now (`remainder`), best first.
 
-        The answer asked for nearest to the cursor wins. An answer that is used up counts only if
-        the text ended there.
+        The one that was used last comes first: what is shown stays, whatever was asked for before.
+        Answers that are used up come last.
         """
-        for earlier in sorted(self._typed.get(key, ()), key=len, reverse=True):
-            left = remainder(earlier, self._answers[key, earlier].answer, typed)
+        fitting = []
+        for asked in self._typed.get(key, ()):
+            found = self._answers[key, asked]
+            left = remainder(asked, found.answer, typed)
             if left is not None:
-                self._answers.move_to_end((key, earlier))
-                return left
-        return None
+                has_more = bool(left.generation.text) or asked == typed
+                fitting.append((has_more, found.used, asked))
+        for _, _, asked in sorted(fitting, reverse=True):
+            yield self._answers[key, asked]
+
+    def use(self, key: Hashable, found: Remembered) -> None:
+        """An answer that was found is shown."""
+        self._clock += 1
+        self._answers[key, found.typed] = replace(found, used=self._clock)
+        self._answers.move_to_end((key, found.typed))
 
 
 def remainder(asked: bytes, answer: Answer, typed: bytes) -> Answer | None:

@@ -18,13 +18,20 @@ import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
+from server.blocks import line_end_of
 from server.completer import Answer, Completer, CompletionOptions, present
 from server.errors import Cancelled
 from server.memory import Memory, remainder
 from server.report import Completion
 from server.rules import place_at
-from server.snapshot import Snapshot, line_bounds, with_lf
+from server.snapshot import Snapshot, line_bounds, position_at, with_lf
 from server.worker import Ticket, Worker
+
+Wanted = list[tuple[Hashable, bytes]]
+"""See `keys_of`."""
+
+EARLIER_LINES = 16
+"""So many lines of a suggestion can be typed along."""
 
 KEY_BYTES = 1 << 16
 """Text before and after the cursor's line that a key holds at most: more than any prompt."""
@@ -76,6 +83,10 @@ class _Job:
             or (typed.startswith(self.typed) and written.startswith(typed))
         )
 
+    def typed_of(self, wanted: Wanted) -> bytes | None:
+        """What is typed, as the job sees it; None if it is for another place or text."""
+        return next((typed for key, typed in wanted if self.agrees(key, typed)), None)
+
     def wake(self) -> None:
         """Tell everyone who waits to look again."""
         self.news.set()
@@ -119,32 +130,35 @@ class Service:
                 waits for it.
         """
         mine = self._newest[request.document] = object()
-        key, typed = key_of(request), place_at(request.snapshot).typed
+        wanted = keys_of(request)
         running = self._jobs.get(request.document)
         if running is not None:
             running.wake()  # older requests are answered now
-        known = self._memory.find(key, typed)
+        known = self._known(request, wanted)
         if known is not None:  # a job that prepares what comes after it goes on
             self.counts.from_memory += 1
-            return present(request.snapshot, replace(known, evaluated=0))
-        if running is not None and not running.agrees(key, typed):
+            return known
+        if running is not None and running.typed_of(wanted) is None:
             self._worker.cancel(running.ticket)
-        if request.delay and not (running and running.is_open and running.agrees(key, typed)):
+        if request.delay and not (running and running.is_open):
             await asyncio.sleep(request.delay)
         while self._newest.get(request.document) is mine:
-            job = self._join(request, key, typed) or self._start(request, key, typed)
-            answer = await self._wait(job, request, typed, mine)
-            if answer is not None and self._newest.get(request.document) is mine:
-                return present(request.snapshot, answer)
+            job = self._join(request, wanted) or self._start(request, *wanted[0])
+            found = await self._wait(job, request, wanted, mine)
+            if found is not None and self._newest.get(request.document) is mine:
+                since, left = found
+                completion = present_after(request.snapshot, since, left)
+                if completion.items or job.is_open or _says_nothing(since, left):
+                    return completion
         self.counts.superseded += 1
         return None
 
     def prepare(self, request: Request) -> None:
         """Compute an answer that nobody waits for yet, if the model has nothing else to do."""
-        key, typed = key_of(request), place_at(request.snapshot).typed
-        if not self._jobs and self._memory.find(key, typed) is None:
+        wanted = keys_of(request)
+        if not self._jobs and self._known(request, wanted) is None:
             self.counts.prepared += 1
-            self._start(request, key, typed)
+            self._start(request, *wanted[0])
 
     def reset(self) -> None:
         """The model is replaced: requests are superseded, and what the old one wrote is gone."""
@@ -160,9 +174,22 @@ class Service:
             self._worker.cancel(job.ticket)
             job.wake()
 
-    def _join(self, request: Request, key: Hashable, typed: bytes) -> _Job | None:
+    def _known(self, request: Request, wanted: Wanted) -> Completion | None:
+        """What a remembered answer has to show here; None if the model has to be asked."""
+        for key, typed in wanted:
+            for found in self._memory.find(key, typed):
+                left = remainder(found.typed, found.answer, typed)
+                assert left is not None
+                since = typed[len(found.typed) :]
+                completion = present_after(request.snapshot, since, replace(left, evaluated=0))
+                if completion.items or _says_nothing(since, left):
+                    self._memory.use(key, found)
+                    return completion
+        return None
+
+    def _join(self, request: Request, wanted: Wanted) -> _Job | None:
         job = self._jobs.get(request.document)
-        if job is not None and job.is_open and job.agrees(key, typed):
+        if job is not None and job.is_open and job.typed_of(wanted) is not None:
             self.counts.joined += 1
             return job
         return None
@@ -203,8 +230,16 @@ class Service:
         task.add_done_callback(self._tasks.discard)
         return job
 
-    async def _wait(self, job: _Job, request: Request, typed: bytes, mine: object) -> Answer | None:
-        """What the job writes after what is typed; None if it does not fit or was superseded."""
+    async def _wait(
+        self, job: _Job, request: Request, wanted: Wanted, mine: object
+    ) -> tuple[bytes, Answer] | None:
+        """What was typed since the job was begun, and what it writes after that.
+
+        None if it does not fit or the request was superseded.
+        """
+        typed = job.typed_of(wanted)
+        assert typed is not None
+        since = typed[len(job.typed) :]
         loop = asyncio.get_running_loop()
         deadline = None if request.patience is None else loop.time() + request.patience
         job.waiting += 1
@@ -223,7 +258,7 @@ class Service:
                 if deadline is None and request.patience is not None:
                     words = _whole_words(job, typed)
                     if words is not None:
-                        return words
+                        return since, words
         except asyncio.CancelledError:
             if job.waiting == 1 and self._newest.get(request.document) is mine:
                 self._worker.cancel(job.ticket)
@@ -232,27 +267,73 @@ class Service:
             job.waiting -= 1
         if job.failure is not None and not isinstance(job.failure, Cancelled):
             raise job.failure
-        return None if job.answer is None else remainder(job.typed, job.answer, typed)
+        left = None if job.answer is None else remainder(job.typed, job.answer, typed)
+        return None if left is None else (since, left)
 
 
-def key_of(request: Request) -> Hashable:
-    """All that an answer depends on, but for what is typed on the cursor's line: exact bytes.
+def keys_of(request: Request) -> Wanted:
+    """Where an answer may be found: pairs of a key and what is typed, likeliest first.
 
-    Closers after the cursor are left out, as they are of prompts: a bracket that the editor closes
-    by itself changes nothing.
+    A key is all that an answer depends on, but for what is typed: exact bytes. Closers after the
+    cursor are left out, as they are of prompts: a bracket that the editor closes by itself changes
+    nothing.
+
+    The first pair is about the cursor's line, and a new answer is remembered by it. The others are
+    about the lines before, where an answer of several lines was asked for that is typed along now.
     """
     snapshot = request.snapshot
+    text, cursor = snapshot.text, snapshot.cursor
     place = place_at(snapshot)
-    start, _ = line_bounds(snapshot.text, snapshot.cursor)
     joined = len(place.rest) if place.closers is not None else len(place.tail)
-    after = snapshot.cursor + joined
-    return (
-        snapshot.language,
-        request.options,
-        with_lf(snapshot.text[max(0, start - KEY_BYTES) : start]),
-        place.tail,
-        with_lf(snapshot.text[after : after + KEY_BYTES]),
+    after = with_lf(text[cursor + joined : cursor + joined + KEY_BYTES])
+
+    def key(start: int) -> Hashable:
+        before = with_lf(text[max(0, start - KEY_BYTES) : start])
+        return (snapshot.language, request.options, before, place.tail, after)
+
+    start, _ = line_bounds(text, cursor)
+    found = [(key(start), place.typed)]
+    while not place.rest and start and len(found) <= EARLIER_LINES:
+        start, _ = line_bounds(text, start - (2 if text[start - 2 : start] == b"\r\n" else 1))
+        found.append((key(start), with_lf(text[start:cursor])))
+    return found
+
+
+def present_after(snapshot: Snapshot, since: bytes, left: Answer) -> Completion:
+    """What is shown of an answer of which a part has been typed since it was asked for.
+
+    Args:
+        snapshot: The document now.
+        since: What has been typed; line ends as LF.
+        left: The rest of the answer.
+    """
+    if b"\n" not in since:
+        return present(snapshot, left)
+    # What a block is, and where it ends, is decided by the line where it begins: go back there.
+    text, cursor = snapshot.text, snapshot.cursor
+    typed = since.replace(b"\n", line_end_of(snapshot))
+    back = cursor - len(typed)
+    earlier = replace(snapshot, text=text[: max(0, back)] + text[cursor:], cursor=max(0, back))
+    whole = replace(left.generation, text=since + left.generation.text)
+    completion = present(earlier, replace(left, generation=whole))
+    place = position_at(text, cursor)
+    items = tuple(
+        replace(item, text=item.text.removeprefix(typed.decode()), start=place, end=place)
+        for item in completion.items
+        if text[:cursor].endswith(typed)
+        and item.text.encode().startswith(typed)
+        and item.text.encode() != typed
+        and not item.replaced_bytes
     )
+    return replace(completion, items=items)
+
+
+def _says_nothing(since: bytes, left: Answer) -> bool:
+    """Whether an answer that shows nothing means that there is nothing to show.
+
+    One that is used up says nothing of what comes after it, unless the model ended the text there.
+    """
+    return not since or not left.generation.text
 
 
 def _whole_words(job: _Job, typed: bytes) -> Answer | None:
