@@ -23,6 +23,11 @@ from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds
 
 _WORD_BEFORE = re.compile(r"\w*\Z")
+_DASHED_WORD_BEFORE = re.compile(r"[\w-]*\Z")
+_DASHED = frozenset({"css", "scss", "sass", "less", "html", "xml"}) | frozenset(
+    {"lisp", "emacs-lisp", "common-lisp", "clojure", "scheme", "racket"}
+)
+"""Languages whose words may hold dashes: Emacs hides entries that do not begin with all of it."""
 _FIRST_WORD = re.compile(r"[^\w\r\n]*\w*")
 _LINE_END = re.compile(r"[\r\n]")
 FILTERS = {
@@ -149,7 +154,8 @@ def menu_items(
             continue
         line_start = snapshot.text.rfind(b"\n", 0, cursor) + 1
         before = snapshot.text[max(line_start, cursor - 256) : cursor].decode(errors="ignore")
-        word = _WORD_BEFORE.search(before)
+        is_dashed = snapshot.language in _DASHED
+        word = (_DASHED_WORD_BEFORE if is_dashed else _WORD_BEFORE).search(before)
         typed = word[0] if word else ""
         first = _FIRST_WORD.match(text)
         label = _LINE_END.split((typed + text).strip(), maxsplit=1)[0]

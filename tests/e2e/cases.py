@@ -19,10 +19,11 @@ class Case:
     line: str
     """A pattern for the cursor's line with the suggestion accepted."""
     newline: str = "\n"
+    suffix: str = ".py"
 
     def write(self, folder: Path) -> Path:
         """The file without what is typed."""
-        path = folder / (self.name.replace(" ", "_") + ".py")
+        path = folder / (self.name.replace(" ", "_") + self.suffix)
         path.write_bytes(self.as_bytes(self.before + self.after))
         return path
 
@@ -92,5 +93,15 @@ CASES = (
         "\r\n",
     ),
 )
+
+DASHED = Case(
+    "dashed word",
+    "body {\n  color: black;\n  ",
+    "background-col",
+    "\n}\n",
+    r"  background-color: .*",
+    suffix=".css",
+)
+"""A word that has a dash in some editors' eyes, and is two words in others'."""
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

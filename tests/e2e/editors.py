@@ -100,7 +100,7 @@ def _run(command: list[str], **environment: str) -> str:
     )
     if done.returncode:
         said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:])
-        pytest.fail(f"an editor can't be installed: {command[-1]}: {said}")
+        pytest.fail(f"{command[-1]} can't be had; is the package index in reach? {said}")
     return done.stdout
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cases import CASES, Case, each_case
+from tests.e2e.cases import CASES, DASHED, Case
 from tests.e2e.editors import emacs
 
 pytestmark = pytest.mark.model
@@ -21,6 +21,8 @@ README = Path(__file__).parents[2] / "editors" / "emacs" / "README.md"
 DRIVE = Path(__file__).with_name("drive.el")
 
 LIMIT_S = 300
+
+TYPED = (*CASES, DASHED)
 
 SHORT = """
 (setq-default eglot-workspace-configuration
@@ -37,10 +39,10 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes,
     )
     init = folder / "init.el"
     init.write_text(";; -*- lexical-binding: t; -*-\n" + setup + SHORT, encoding="utf-8")
-    files = {case.name: case.write(folder) for case in CASES}
+    files = {case.name: case.write(folder) for case in TYPED}
     asked = [
         {"file": str(files[case.name]), "offset": len(case.before), "typed": case.typed}
-        for case in CASES
+        for case in TYPED
     ]
     cases = folder / "cases.json"
     cases.write_text(json.dumps(asked), encoding="utf-8")
@@ -57,14 +59,14 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert len(answers) == len(CASES), done.stderr[-2000:]
+    assert len(answers) == len(TYPED), done.stderr[-2000:]
     return {
         name: (path.read_bytes(), answer)
         for (name, path), answer in zip(files.items(), answers, strict=True)
     }
 
 
-@each_case
+@pytest.mark.parametrize("case", TYPED, ids=lambda case: case.name)
 def test_completion_at_point(accepted: dict[str, tuple[bytes, dict[str, str]]], case: Case) -> None:
     """Completing puts exactly the remainder into the file; closers after the cursor stay single."""
     written, answer = accepted[case.name]
