@@ -20,8 +20,8 @@ test: .venv/ready model check
 test-vscode: .venv/ready model
 	$(BIN)/python -m pytest tests/e2e/test_vscode.py
 
-# Suggestions typed and accepted in real editors. Neovim, VS Code and Node.js are fetched once;
-# Chromium and Emacs 30 must be installed.
+# Suggestions typed and accepted in real editors. Neovim, VS Code and Node.js are fetched once, and
+# on Debian Emacs too where none is installed; Chromium must be installed.
 test-editors: .venv/ready model
 	$(BIN)/python -m pytest tests/e2e
 
