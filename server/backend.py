@@ -5,6 +5,7 @@ decide how the model is run; asking for another model loads that one instead.
 """
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -87,7 +88,12 @@ class Backend:
             if self._loading is not me:
                 return
             engine = engine_options(options)
+            gc.unfreeze()
             await self._worker.load(lambda: self._load(path, engine))
+            # Looking through a model's tables for garbage takes the event loop some 30 ms each
+            # time. They live as long as the model: look no more.
+            gc.collect()
+            gc.freeze()
             info = await self._worker.info(lambda completer: completer.engine.info)
         except Exception as error:
             if self._loading is me:
