@@ -7,8 +7,8 @@ One model serves all, one job at a time. A request takes the first of these ways
    typed: it is joined, not restarted;
 3. a new job. A job that works for an older state of the document, or for nobody, is stopped.
 
-Every request is answered: with a completion, or with None if a newer one of the same document came.
-Cancelling a request stops its job, if nobody else waits for it.
+Every request is answered: with a completion, or with None if a newer one came for another state of
+the same document. Cancelling a request stops its job, a moment later, if nobody waits for it then.
 
 Not here: documents, protocol messages, and what is shown (`completer.present`).
 """
@@ -32,6 +32,10 @@ Wanted = list[tuple[Hashable, bytes]]
 
 EARLIER_LINES = 16
 """So many lines of a suggestion can be typed along."""
+
+GRACE_S = 0.07
+"""A cancelled job may be joined for so long. VS Code cancels a request at each key and asks again
+50 ms later; what the model has read until then would be lost each time."""
 
 KEY_BYTES = 1 << 16
 """Text before and after the cursor's line that a key holds at most: more than any prompt."""
@@ -129,8 +133,8 @@ class Service:
             asyncio.CancelledError: The task was cancelled, and with it the job if nobody else
                 waits for it.
         """
-        mine = self._newest[request.document] = object()
         wanted = keys_of(request)
+        mine = self._newest[request.document] = wanted[0]
         running = self._jobs.get(request.document)
         if running is not None:
             running.wake()  # older requests are answered now
@@ -142,10 +146,10 @@ class Service:
             self._worker.cancel(running.ticket)
         if request.delay and not (running and running.is_open):
             await asyncio.sleep(request.delay)
-        while self._newest.get(request.document) is mine:
+        while self._newest.get(request.document) == mine:
             job = self._join(request, wanted) or self._start(request, *wanted[0])
             found = await self._wait(job, request, wanted, mine)
-            if found is not None and self._newest.get(request.document) is mine:
+            if found is not None and self._newest.get(request.document) == mine:
                 since, left = found
                 completion = present_after(request.snapshot, since, left)
                 if completion.items or job.is_open or _says_nothing(since, left):
@@ -230,6 +234,11 @@ class Service:
         task.add_done_callback(self._tasks.discard)
         return job
 
+    def _stop_unwanted(self, job: _Job) -> None:
+        """Stop a job that was cancelled, unless somebody has joined it meanwhile."""
+        if not job.waiting:
+            self._worker.cancel(job.ticket)
+
     async def _wait(
         self, job: _Job, request: Request, wanted: Wanted, mine: object
     ) -> tuple[bytes, Answer] | None:
@@ -245,7 +254,7 @@ class Service:
         job.waiting += 1
         try:
             while job.is_open:
-                if self._newest.get(request.document) is not mine:
+                if self._newest.get(request.document) != mine:
                     return None
                 if not job.agrees(job.key, typed):
                     return None
@@ -260,8 +269,8 @@ class Service:
                     if words is not None:
                         return since, words
         except asyncio.CancelledError:
-            if job.waiting == 1 and self._newest.get(request.document) is mine:
-                self._worker.cancel(job.ticket)
+            if self._newest.get(request.document) == mine:
+                loop.call_later(GRACE_S, self._stop_unwanted, job)
             raise
         finally:
             job.waiting -= 1
