@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def test_contracts():
-    """The contracts in `pyproject.toml` are kept: healing knows no server, requests flow one way."""
+    """The contracts in `pyproject.toml` are kept: healing knows no server, requests flow down."""
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
     done = subprocess.run(
         command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False
