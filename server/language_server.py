@@ -29,6 +29,7 @@ from server.backend import Backend, Status
 from server.clients import client_named
 from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
+from server.loading_progress import LoadingProgress
 from server.lsp_items import (
     change_of,
     completion_options,
@@ -45,6 +46,7 @@ from server.own_methods import bind_own_methods
 from server.positions import Encoding, choose_encoding
 from server.report import Completion
 from server.rhythm import Rhythm
+from server.server_log import set_log
 from server.service import Request
 from server.snapshot import Snapshot, language_of
 
@@ -122,6 +124,7 @@ class MidtokenServer(LanguageServer):
         self.rhythm = Rhythm()
         self.last_report: Completion | None = None
         self.own_methods = bind_own_methods(self, backend, self.language_at)
+        self._progress = LoadingProgress(self)
         self._layers: dict[str, object] = {}
         self._folder: Path | None = None
         self._told: set[str] = set()
@@ -144,8 +147,8 @@ class MidtokenServer(LanguageServer):
             layer, problems = read_workspace(self._folder)
             found.append(layer)
         self.options, others = merge([*found, *self._layers.items()])
-        logging.getLogger("midtoken").setLevel(self.options.logging.level.upper())
-        for problem in map(str, [*problems, *others]):
+        unwritable = set_log(self.options.logging)
+        for problem in [*map(str, [*problems, *others]), *([unwritable] if unwritable else [])]:
             if problem not in self._told:
                 self._told.add(problem)
                 logger.warning("%s", problem)
@@ -167,6 +170,7 @@ class MidtokenServer(LanguageServer):
     def tell_status(self, status: Status) -> None:
         """Tell the client how the server is; an error is shown to the person as well, once."""
         self.protocol.notify(STATUS, {"state": status.state, "message": status.message})
+        self._progress.follow(status)
         if status.state == "error" and status.message not in self._told:
             self._told.add(status.message)
             self.tell(types.MessageType.Error, status.message)
