@@ -163,7 +163,7 @@ class ServerClient:
         """Wait until the model is loaded. Raises EngineError if it can't be, or not in time."""
         try:
             async with asyncio.timeout(timeout_s):
-                while self.status["state"] not in {"ready", "busy"}:
+                while self.status["state"] != "ready":
                     if self.status["state"] == "error":
                         raise EngineError(str(self.status["message"]))
                     self._check()
