@@ -9,8 +9,9 @@ the tokenizer splits some longer text. All admissible covers form a small tree::
                                       └── " numpy", " numpad", ...                    boundary  6
 
 Its inner nodes are few (two on average beyond the common trunk), for byte-pair encoding leaves
-at most one path to each byte offset. The last tokens of the covers, the *leaves*, are many; they
-are not stored but found by prefix, and `CoveringTree.admits` tells which of them are admissible.
+at most one path to each byte offset (at the cursor another one: the text as it stands). The last
+tokens of the covers, the *leaves*, are many; they are not stored but found by prefix, and
+`CoveringTree.admits` tells which of them are admissible.
 
 The method is the valid covering tree of ByteSampler (Hayase, Liu, Smith, Oh 2025, arXiv
 2506.14123); Phan et al. (arXiv 2410.09303) prove that covers carry the whole probability. Ours

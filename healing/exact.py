@@ -1,9 +1,11 @@
 """Reading a scored covering tree: the model's distribution over what comes after the cursor.
 
 The probability of a cover is the product of the model's probabilities along its path, and the
-probability of a first visible text is the sum over the covers that show it. Nothing is
-approximated but one thing, which is stated with every answer: leaves are checked for admissibility
-in the order of their probability, and checking ends when what is left can't matter.
+probability of a first visible text is the sum over the covers that show it. Leaves are checked for
+admissibility in the order of their probability, and checking ends when what is left can't matter.
+Exactness has three edges: what stays unchecked (`UNCHECKED` here, `CHECKS` in `best`), paths left
+out because they can't matter (`negligible` in `unscored`), and splits that none of the witnesses of
+`covers` shows.
 
 With the natural-log probabilities of the next token after each inner path::
 

@@ -3,8 +3,8 @@
 The tree of `p + c` is the tree of `p` without the leaves that do not go on with `c`, plus nodes for
 leaves that end exactly after `c`. So its inner paths are old ones and at most a few new ones, and
 the rows of old paths are still right: a row depends on its path (and the prompt) alone. Keeping
-them by path makes typing and deleting alike a matter of looking up. HEALING by replay, not by
-bookkeeping: the tree is simply built again, in milliseconds, and only unknown rows are evaluated.
+them by path makes typing and deleting alike a matter of looking up: the tree is simply built
+again, in milliseconds, and only unknown rows are evaluated.
 """
 
 from collections import OrderedDict

@@ -178,7 +178,8 @@ def byte_level_alphabet() -> dict[int, int]:
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     table = {byte: byte for byte in printable}
     others = [byte for byte in range(256) if byte not in table]
-    # Code points of unprintable bytes are not letters of the alphabet: make `encode` refuse them.
+    # A blank or a control character is no letter of the alphabet: it is made to stand for something
+    # that is no byte, so that what uses it is refused.
     table.update(dict.fromkeys(others, 0x10FFFF))
     table.update({256 + index: byte for index, byte in enumerate(others)})
     return table

@@ -27,7 +27,6 @@ from functools import lru_cache
 from server.block_ends import PAIRS, End, pair_depth, walk
 from server.block_lines import open_before
 from server.rules import (
-    FENCED,
     Finished,
     Place,
     drop_chatter,
@@ -137,8 +136,7 @@ def finish_block(
     if not allows_block(place, inside, multiline):
         return finish(place, generated, finished)
     generated = with_lf(generated)
-    fences = place.language in FENCED
-    text = drop_chatter(generated, place.typed, fences=fences, marks=place.chat_marks)
+    text = drop_chatter(generated, place.typed, fences=place.fences, marks=place.chat_marks)
     if "no chatter" in place.off:
         text = generated
     rules = ["no chatter"] if text != generated else []

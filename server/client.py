@@ -18,6 +18,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ class ServerClient:
         Raises UsageError for an address that is not `HOST:PORT`, EngineError if nobody answers.
         """
         host, _, port = address.rpartition(":")
-        if not port.isdigit() or not 0 < int(port) < 1 << 16:
+        if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 1 << 16:
             raise UsageError(f"{address} is not an address: write HOST:PORT, as in 127.0.0.1:7777")
         try:
             reader, writer = await asyncio.open_connection(

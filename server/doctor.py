@@ -108,7 +108,7 @@ def _findings(options: EngineArguments, engine_options: EngineOptions) -> Iterat
     yield Finding(
         "note",
         "editors",
-        "extensions for editors are not part of this version: use `midtoken complete`",
+        "they start `midtoken serve --stdio`: the folder editors/ of the project tells how",
     )
 
 

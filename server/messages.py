@@ -80,6 +80,12 @@ class MessageProtocol(LanguageServerProtocol):
             wrong = "the message is no JSON-RPC 2.0 object"
             self._refuse(data, types.ErrorCodes.InvalidRequest, wrong)
             return
+        if not isinstance(data.get("method", ""), str) or not isinstance(
+            data.get("id"), int | str | None
+        ):
+            wrong = "a method is a string, and the id of a request a number or a string"
+            self._refuse(data, types.ErrorCodes.InvalidRequest, wrong)
+            return
         if "method" in data and not self._is_in_order(data):
             return
         try:

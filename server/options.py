@@ -102,7 +102,7 @@ class CompletionSection:
         int | Literal["auto"],
         About(
             "Tokens of text that are read around the cursor; `auto` is what the device reads in "
-            "two seconds.",
+            "two seconds, 160 at least.",
             low=0,
             high=MAX_INTEGER,
         ),

@@ -43,6 +43,8 @@ CLOSERS_BYTES = 1024
 _CHAT_MARK = re.compile(
     r"<\|\w+\|>|(?:<\|\w*\|?)+\Z|<｜[^｜\n]*(?:｜>|\Z)|\[/?INST\]|<(?:start|end)_of_turn>|<fim_\w+>".encode()
 )
+_FENCE_AFTER_CODE = re.compile(rb"(.*[^\s'\"`])[ \t]*```\w*\s*\Z")
+"""A fence that closes a block right after its last line; not one in a string."""
 _ROLE = re.compile(
     rb"(?:assistant|user|system|Assistant:|User:|### (?:Response|Instruction):?)[ \t]*"
 )
@@ -74,6 +76,8 @@ class Place:
     language: str = "plaintext"
     chat_marks: bool = False
     """Whether the document itself spells marks such as `<|endoftext|>`."""
+    has_fences: bool = False
+    """Whether the document itself holds code fences."""
     off: frozenset[str] = frozenset()
     """Names of rules that are switched off."""
 
@@ -86,6 +90,11 @@ class Place:
     def tail(self) -> bytes:
         """The rest of the word that the cursor is inside, else empty."""
         return word_tail(self.typed, self.rest)
+
+    @property
+    def fences(self) -> bool:
+        """Whether code fences are text like any other here."""
+        return self.has_fences or self.language in FENCED
 
     @property
     def comment(self) -> bytes:
@@ -114,7 +123,8 @@ def place_at(snapshot: Snapshot, off: frozenset[str] = frozenset()) -> Place:
     following = with_lf(text[end : end + FOLLOWING_BYTES]).removeprefix(b"\n")
     # A cursor between `\r` and `\n` is outside the line; it counts as the line's end.
     typed, rest = text[start : min(cursor, end)], text[cursor:end]
-    return Place(typed, rest, following, snapshot.language, b"<|" in text, off)
+    marks = re.search(rb"<\|\w", text) is not None
+    return Place(typed, rest, following, snapshot.language, marks, b"```" in text, off)
 
 
 def finish(place: Place, generated: bytes, finished: bool) -> Finished:
@@ -139,12 +149,13 @@ def finish(place: Place, generated: bytes, finished: bool) -> Finished:
 
     if not generated:
         return nothing("the model wrote nothing")
-    fences = place.language in FENCED
-    shown = drop_chatter(generated, place.typed, fences=fences, marks=place.chat_marks)
+    shown = drop_chatter(generated, place.typed, fences=place.fences, marks=place.chat_marks)
     text = apply("no chatter", generated, shown)
     finished = finished or text != first_line(text)
     text = apply("one line", text, first_line(text))
     if not text.strip():
+        if "no chatter" in rules:
+            return nothing("nothing is left (no chatter)")
         return nothing("the model ended the line" if b"\n" in generated else "nothing but blanks")
 
     if place.tail:
@@ -215,7 +226,7 @@ def settled(place: Place, generated: bytes) -> bytes:
 
 def _may_be_chatter(place: Place, generated: bytes) -> bool:
     """Whether the first line may yet turn out to be a code fence or the name of a chat role."""
-    if place.typed.strip() or place.language in FENCED:
+    if place.typed.strip() or place.fences:
         return False
     start = generated.strip(b" \t")
     return any(chatter.startswith(start) or start.startswith(chatter) for chatter in _CHATTER)
@@ -261,5 +272,8 @@ def drop_chatter(
             or _ROLE.fullmatch((line if number else typed + line).rstrip(b"\n"))
         ):
             return generated[:start]
+        code = _FENCE_AFTER_CODE.match(line)
+        if code:
+            return generated[: start + code.end(1)]
         start += len(line)
     return generated

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -47,7 +48,7 @@ def serve_tcp(address: str) -> None:
     if the port can't be had.
     """
     host, _, port = address.rpartition(":")
-    if not port.isdigit() or int(port) > 65535:
+    if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         raise UsageError(f"{address} is not an address: write HOST:PORT, as in 127.0.0.1:7777")
     host = host.strip("[]") or "127.0.0.1"
     if host not in LOOPBACK:
@@ -67,7 +68,7 @@ async def _serve_tcp(host: str, port: int) -> None:
         server = create_server(backend)
         server.protocol.set_writer(writer)
         try:
-            with contextlib.suppress(ConnectionError, SystemExit):
+            with contextlib.suppress(ConnectionError, SystemExit, asyncio.CancelledError):
                 await server.protocol.read_all(reader)
         finally:
             server.leave()

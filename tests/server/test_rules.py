@@ -175,6 +175,17 @@ class TestDropChatter:
         """Fences, marks and role names end the text; code that looks like them does not."""
         assert drop_chatter(generated.encode()).decode() == kept
 
+    def test_fence_after_code(self):
+        """A fence that closes the model's answer at the end of a line is cut as well."""
+        assert drop_chatter(b"e.log(foo());```", b"consol") == b"e.log(foo());"
+        assert drop_chatter(b"e.log(foo());\n```", b"consol") == b"e.log(foo());\n"
+
+    def test_fences_of_the_document(self):
+        """Where the document has fences, they are text."""
+        text = b'"""\n```\nx\n'
+        here = place_at(Snapshot("a.py", 0, text, len(text), "python"))
+        assert finish(here, b"```", finished=True).text == b"```"
+
     def test_typed(self):
         """What the person began is theirs; a fence on a line of its own is not."""
         assert drop_chatter(b"```rust", b"/// ") == b"```rust"

@@ -50,7 +50,13 @@ async def test_no_json(client, body):
 
 @pytest.mark.parametrize(
     "message",
-    [[], {}, 7, None, {"jsonrpc": "1.0", "id": 90, "method": "shutdown"}, [{"jsonrpc": "2.0"}]],
+    [
+        *([], {}, 7, None, [{"jsonrpc": "2.0"}]),
+        {"jsonrpc": "1.0", "id": 90, "method": "shutdown"},
+        {"jsonrpc": "2.0", "id": 90, "method": []},
+        {"jsonrpc": "2.0", "id": 90, "method": {}},
+        {"jsonrpc": "2.0", "id": [90], "method": "shutdown"},
+    ],
     ids=json.dumps,
 )
 async def test_no_json_rpc(client, message):
