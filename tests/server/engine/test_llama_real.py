@@ -111,6 +111,7 @@ def test_cancelling(engine, where, capsys):
     """A cancel ends the pass that is running and leaves memory and text equal; prints how soon."""
     text = engine.encode(CODE)[:70]
     nodes = {"prefill": [], "tree": TREE, "decoding": TREE[:1]}[where]
+    engine.resume()
     trunk = engine.open(text[:6])
     engine.evaluate(trunk, [], [])
     latencies = []
