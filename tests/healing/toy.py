@@ -22,8 +22,6 @@ GPT_2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)
 """Any run of digits; a blank, but nothing else, sticks to what follows it."""
 LLAMA_3 = QWEN.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
 """Digits in groups of up to three, from the left."""
-RIGHT_DIGITS = QWEN.replace(r"|\p{N}|", r"|\p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$))|\p{N}|")
-"""Digits in groups of three, from the right: the split depends on how many are still to come."""
 WORDS = r"\s?\p{L}+|\s?[^\s\p{L}\p{N}]+|\p{N}|\s+"
 """Any blank, line ends too, sticks to the word after it."""
 WHOLE = r"[\s\S]+"
