@@ -47,7 +47,7 @@ async def test_status_and_stdio(tiny_file):
         assert client.states() == ["starting", "loading", "ready"]
         client.open("file:///a.py", "import o")
         assert await client.menu("file:///a.py", (0, 8)) is not None
-        assert client.asked == ["workspace/configuration"]
+        assert client.asked == ["workspace/configuration", "window/workDoneProgress/create"]
         await client.request("shutdown")
         client.notify("exit")
         assert await process.wait() == 0
