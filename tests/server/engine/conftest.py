@@ -8,24 +8,14 @@ import pytest
 from server.engine.llama import LlamaEngine, load
 from server.engine.llama_load import EngineOptions
 from tests.server.engine.fresh import Fresh
-from tests.tiny_model import write_tiny_model
 
 SMALL = {"n_ctx": 512, "n_ubatch": 16, "threads": 1, "flash_attn": "off"}
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Writes a tiny model once for every set of arguments of `write_tiny_model`."""
-    folder = tmp_path_factory.mktemp("models")
-    written: dict[str, Path] = {}
-
-    def path(**arguments: object) -> Path:
-        name = "-".join(f"{key}={value}" for key, value in sorted(arguments.items())) or "tiny"
-        if name not in written:
-            written[name] = write_tiny_model(folder / f"{name}.gguf", **arguments)
-        return written[name]
-
-    return path
+def tiny(tiny_file: Callable[..., Path]) -> Callable[..., Path]:
+    """The suite's tiny model files, under the name that this folder's tests use."""
+    return tiny_file
 
 
 @pytest.fixture
