@@ -25,6 +25,10 @@ class EngineError(MidtokenError):
     """The model cannot be run: no memory, a failed backend, a context that is too small."""
 
 
+class GrammarError(MidtokenError):
+    """A grammar or schema cannot be compiled, or cannot be used on a text."""
+
+
 class DownloadError(MidtokenError):
     """A model could not be fetched or is not what it should be."""
 

@@ -1,0 +1,19 @@
+"""What the decoding loop asks of a grammar: may this text come next, may the text end here?"""
+
+from typing import Protocol
+
+
+class Mask(Protocol):
+    """The grammar's view of the text after the cursor, as it is being written."""
+
+    def allows(self, text: bytes) -> bool:
+        """Whether the text written so far could go on with this (any bytes, also half characters).
+
+        Takes some 3 to 15 us for a token.
+        """
+
+    def may_end(self) -> bool:
+        """Whether the text could end here: what follows the hole would fit."""
+
+    def push(self, text: bytes) -> None:
+        """Note that this was written; it was allowed before."""

@@ -1,0 +1,43 @@
+"""A ladder's rungs: what a grammar checks of a document, best first.
+
+A language's module offers a ladder for the text before the cursor. The first rung whose window fits
+its grammar is taken (`ladder`): a person's own broken text never blocks a completion.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["window", "full", "statement", "structural"]
+"""How much is checked: the grammar on a window of the source that decides what may follow, on the
+whole source, on the current statements alone, or only strings, comments, brackets, indentation."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A grammar that can be compiled."""
+
+    name: str
+    """Unique: what is compiled is kept by it. Names the variant, too: `python (tabs)`."""
+    lark: Callable[[], str]
+    """Its text in llguidance's dialect of Lark."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A grammar, and what it is given of the text before the cursor."""
+
+    level: Level
+    source: Source
+    window: Callable[[bytes], bytes]
+    r"""From the text before the cursor (with `\n` line ends) to the text that the grammar is fed.
+    It ends as the text does, so that what may follow is the same."""
+
+
+def whole(before: bytes) -> bytes:
+    """The window that is all of the text."""
+    return before
+
+
+Ladder = Callable[[bytes], tuple[Rung, ...]]
+"""From the text before the cursor to the rungs for it, best first; quick, windows are lazy."""

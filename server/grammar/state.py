@@ -1,0 +1,148 @@
+r"""Syntax states: how far a text fits a grammar, and what may follow it. Byte by byte.
+
+The engine is llguidance (Earley parsing over lexemes) with a vocabulary of the 256 bytes, so that a
+state can be fed any text, asked about any text, and rolled back by any number of bytes.
+
+    >>> template = compile_grammar("sum", 'start: N ("+" N)*\nN: /[0-9]+/')
+    >>> state = template.state()
+    >>> state.feed(b"1+2")
+    3
+    >>> state.check(b"+33"), state.check(b"++"), state.accepting
+    (True, False, True)
+
+llguidance holds Python's lock while it is fed or asked, some 17 us a byte at worst where a grammar
+is sane and without any bound where it is not, so text goes in by small pieces and against a clock.
+
+What is not here: which grammar a document has (`languages`), and what is done if text does not fit.
+"""
+
+import re
+from functools import cache
+from time import perf_counter
+
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+
+from server.errors import GrammarError
+
+PIECE = 256
+"""Bytes fed in one call; other threads run between two calls."""
+
+PROBE = 32
+"""Bytes that are asked about in one call: the engine's limits do not hold there, so a grammar gone
+wild could keep Python's lock for minutes."""
+
+ROW_ITEMS, STEP_ITEMS = 1000, 20_000
+"""Limits of a parser's step: more than real code needs in the largest grammar here."""
+
+
+class TooSlow(GrammarError):
+    """A grammar took longer than allowed for a text."""
+
+
+@cache
+def _bytes_tokenizer() -> LLTokenizer:
+    return LLTokenizer("byte")
+
+
+class Template:
+    """A compiled grammar; states of it are copies."""
+
+    def __init__(self, name: str, matcher: LLMatcher) -> None:
+        self.name = name
+        self._matcher = matcher
+
+    def state(self) -> "SyntaxState":
+        """A new state before any text; takes some 10 us."""
+        return SyntaxState(self._matcher.deep_copy())
+
+
+def compile_grammar(name: str, lark: str) -> Template:
+    """Compile a grammar in llguidance's dialect of Lark; takes up to 0.3 s without Python's lock.
+
+    Masks are exact only with `no_forcing`: without it llguidance allows a single spelling of text
+    that the grammar forces. The directive is added.
+
+    Raises:
+        GrammarError: The grammar is wrong; says in which line and why.
+    """
+    directive = '%llguidance {"no_forcing": true}\n'
+    own = lark.lstrip().startswith("%llguidance")
+    grammar = LLMatcher.grammar_from_lark(lark if own else directive + lark)
+    limits = LLParserLimits(
+        max_items_in_row=ROW_ITEMS, step_max_items=STEP_ITEMS, verbose_errors=False
+    )
+    matcher = LLMatcher(_bytes_tokenizer(), grammar, log_level=0, limits=limits)
+    if matcher.is_error():
+        raise GrammarError(_explain(name, matcher.get_error(), added=0 if own else 1))
+    return Template(name, matcher)
+
+
+class SyntaxState:
+    """How far a text got in a grammar. Not safe for use by two threads at once."""
+
+    def __init__(self, matcher: LLMatcher) -> None:
+        self._matcher = matcher
+        self.fed = 0
+        """Bytes of text that it stands behind."""
+
+    def feed(self, text: bytes, seconds: float | None = None) -> int:
+        """Go on over a text, as far as it fits; returns how many bytes did.
+
+        Args:
+            text: Any bytes.
+            seconds: The longest that it may take; None for any time.
+
+        Raises:
+            TooSlow: It took longer, or one byte needed more work than allowed. The state is of no
+                use any more.
+        """
+        started, done = perf_counter(), 0
+        while done < len(text):
+            piece = text[done : done + PIECE]
+            taken = self._matcher.try_consume_tokens(list(piece))
+            if self._matcher.is_error():
+                raise TooSlow("the grammar is too ambiguous for this text")
+            done += taken
+            self.fed += taken
+            if taken < len(piece):
+                break
+            if seconds is not None and perf_counter() - started > seconds:
+                raise TooSlow(f"the text took longer than {1e3 * seconds:.0f} ms to read")
+        return done
+
+    def check(self, text: bytes) -> bool:
+        """Whether the state could go on over all of a text; it does not."""
+        return self.fitting(text) == len(text)
+
+    def fitting(self, text: bytes) -> int:
+        """How many bytes of a text the state could go on over; it does not."""
+        if len(text) <= PROBE:
+            return self._matcher.validate_tokens(list(text))
+        return self.fork().feed(text)
+
+    def rollback(self, count: int) -> None:
+        """Go back by so many bytes. Raises ValueError if it was not fed so many."""
+        if not 0 <= count <= self.fed:
+            raise ValueError(f"cannot go back {count} bytes of {self.fed}")
+        if count:
+            self._matcher.rollback(count)
+            self.fed -= count
+
+    def fork(self) -> "SyntaxState":
+        """A state of its own at the same place; takes up to 10 ms behind 40 kB of text."""
+        copy = SyntaxState(self._matcher.deep_copy())
+        copy.fed = self.fed
+        return copy
+
+    @property
+    def accepting(self) -> bool:
+        """Whether the text may end here."""
+        return self._matcher.is_accepting()
+
+
+def _explain(name: str, message: str, added: int) -> str:
+    """One line for a person from llguidance's message, which quotes the grammar's lines."""
+    found = re.match(r"at (\d+)\(\d+\): (.*)", message)
+    reason = " ".join((found[2] if found else message).split("\n")[0].split())
+    line = f" in line {int(found[1]) - added}" if found else ""
+    return f"the grammar {name} is wrong{line}: {reason}"

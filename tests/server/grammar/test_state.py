@@ -1,0 +1,64 @@
+"""Syntax states: fed, asked, rolled back and forked byte by byte."""
+
+import pytest
+
+from server.errors import GrammarError
+from server.grammar.state import TooSlow, compile_grammar
+
+SUM = "start: N (OP N)*\nN: /[0-9]+/\nOP: /[-+]/\n%ignore / +/"
+
+
+def test_feeding_says_how_far_a_text_fits():
+    state = compile_grammar("sum", SUM).state()
+    assert state.feed(b"1 + 22 * 3") == 7
+    assert state.fed == 7
+    assert state.feed(b"- 3") == 3
+
+
+def test_a_check_leaves_the_state_as_it_was():
+    state = compile_grammar("sum", SUM).state()
+    state.feed(b"1+")
+    assert not state.check(b"+")
+    assert state.check(b"1+" * 100)
+    assert state.fitting(b"1+1*") == 3
+    assert state.fed == 2
+    assert not state.accepting
+
+
+def test_a_rollback_is_exact_to_the_byte():
+    state = compile_grammar("sum", SUM).state()
+    state.feed(b"12+34")
+    state.rollback(3)
+    assert state.accepting
+    assert state.check(b"5")
+    with pytest.raises(ValueError, match="cannot go back 3 bytes of 2"):
+        state.rollback(3)
+
+
+def test_a_state_that_nothing_can_follow_can_still_be_rolled_back():
+    state = compile_grammar("ab", 'start: "a" "b"').state()
+    assert state.feed(b"abc") == 2
+    assert state.accepting
+    assert not state.check(b"c")
+    state.rollback(1)
+    assert state.check(b"b")
+
+
+def test_a_fork_goes_its_own_way():
+    state = compile_grammar("sum", SUM).state()
+    state.feed(b"1")
+    fork = state.fork()
+    assert fork.feed(b"+2") == 2
+    assert state.fed == 1
+    assert state.check(b"-")
+
+
+def test_a_wrong_grammar_is_named_with_line_and_reason():
+    with pytest.raises(GrammarError, match=r"the grammar sum is wrong in line 2: .*TERM"):
+        compile_grammar("sum", 'start: a\na: TERM "x"')
+
+
+def test_an_ambiguous_grammar_ends_with_an_error_and_not_after_minutes():
+    state = compile_grammar("wild", 'start: "a" start | "a" start start | "a"').state()
+    with pytest.raises(TooSlow):
+        state.feed(b"a" * 5000, seconds=0.5)
