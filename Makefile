@@ -8,13 +8,17 @@ export CMAKE_ARGS ?= -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF
 # Idle OpenMP threads sleep: on a shared machine busy waiting costs several times the work itself.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: demo test test-editors test-vscode check format model clean
+.PHONY: demo test test-grammars test-editors test-vscode check format model clean
 
 demo: .venv/ready model
 	$(BIN)/python -m server.demo
 
 test: .venv/ready model check
 	$(BIN)/python -m pytest --ignore=tests/e2e
+
+# Grammars on hundreds of real files, which takes minutes.
+test-grammars: .venv/ready
+	$(BIN)/python -m pytest tests/server/grammar --corpus
 
 # The packaged extension in the real VS Code alone.
 test-vscode: .venv/ready model

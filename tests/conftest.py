@@ -21,6 +21,19 @@ from tests.tiny_model import write_tiny_model
 REPORT = pytest.StashKey[list[str]]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Long runs are asked for by name."""
+    parser.addoption("--corpus", action="store_true", help="also run tests on hundreds of files")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without `--corpus`, tests on hundreds of files are skipped."""
+    if not config.getoption("--corpus"):
+        for item in items:
+            if item.get_closest_marker("corpus"):
+                item.add_marker(pytest.mark.skip(reason="needs --corpus (`make test-grammars`)"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def midtoken_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder that models and caches are in while tests run."""
