@@ -40,7 +40,7 @@ EDITOR_LAYERS = frozenset(
     }
 )
 """Layers that the user's own editor or shell gives. All others count as the workspace's: a folder
-that was only opened can't set what runs, where it comes from, or what is written to disk."""
+that was only opened can't set what runs, where it comes from, or which files are used."""
 
 WORKSPACE_FILES = ("midtoken.toml", "pyproject.toml")
 """The files of a workspace that are read; the first one that exists."""
@@ -168,7 +168,7 @@ class _Reader:
             self._problem(
                 full,
                 f"{full} can't be set by a workspace, because it says what runs on this machine or "
-                "what is kept on its disk: set it in your editor's own settings",
+                "which of its files are used: set it in your editor's own settings",
             )
             return {}
         try:
@@ -199,11 +199,11 @@ class _Reader:
         values = dict(known.get(language, {}))
         for leaf, one in self._leaves("", value):
             leaf_full = f"{_PREFIX}.{OVERRIDES}.{language}.{leaf}"
-            if leaf.partition(".")[0] not in OVERRIDABLE:
-                sections = ", ".join(sorted(OVERRIDABLE))
+            if leaf not in TABLE or not TABLE[leaf].overridable:
+                names = ", ".join(sorted(OVERRIDABLE))
                 self._problem(
                     leaf_full,
-                    f"{leaf_full} has no effect: only options of {sections} may differ between "
+                    f"{leaf_full} has no effect: only options of {names} may differ between "
                     "languages",
                 )
                 continue

@@ -9,12 +9,12 @@ from dataclasses import fields
 from typing import Any
 
 from server.option_layers import WORKSPACE_FILES
-from server.option_table import OVERRIDABLE, OVERRIDES, TABLE, USER_ONLY, Option
+from server.option_table import OVERRIDABLE, OVERRIDES, TABLE, Option
 from server.options import Options
 
 _OVERRIDES_TEXT = (
     "Other values for some languages, by the language's identifier: any option of "
-    f"{', '.join(f'`{section}`' for section in sorted(OVERRIDABLE))}."
+    f"{', '.join(f'`{name}`' for name in sorted(OVERRIDABLE))}."
 )
 
 _INTRODUCTION = """\
@@ -46,8 +46,8 @@ disabled = ["plaintext"]
 multiline = "never"
 ```
 
-Options marked **user** say what runs on your machine, where it comes from, or what is kept on its
-disk. A workspace's file can't set them.
+Options marked **user** say what runs on your machine, where it comes from, or which of its files
+are used. A workspace's file can't set them.
 """
 
 
@@ -65,7 +65,7 @@ def json_schema() -> dict[str, Any]:
         "scope": "resource",
         "additionalProperties": {
             "type": "object",
-            "properties": {section: _section(section) for section in sorted(OVERRIDABLE)},
+            "properties": {section: _section(section) for section in _overridable_sections()},
             "additionalProperties": False,
         },
     }
@@ -75,14 +75,19 @@ def json_schema() -> dict[str, Any]:
 def _property(row: Option) -> dict[str, Any]:
     default = list(row.default) if isinstance(row.default, tuple) else row.default
     # What a machine runs is not synchronised between machines and not taken from a folder.
-    scope = "machine" if row.section in USER_ONLY else "resource"
+    scope = "machine" if row.user_only else "resource"
     about = {"default": default, "markdownDescription": row.about.text, "scope": scope}
     return {**_values(row), **about}
 
 
+def _overridable_sections() -> list[str]:
+    """Sections of which an override may hold at least one option."""
+    return sorted({row.section for row in TABLE.values() if row.overridable})
+
+
 def _section(section: str) -> dict[str, Any]:
     """A section of an override: its options without defaults, which are the user's others."""
-    rows = [row for row in TABLE.values() if row.section == section]
+    rows = [row for row in TABLE.values() if row.section == section and row.overridable]
     return {
         "type": "object",
         "properties": {
@@ -111,6 +116,8 @@ def _values(row: Option) -> dict[str, Any]:
     elif row.kind in {"string", "strings"}:
         text = {"type": "string"} | ({"minLength": row.about.low} if row.about.low else {})
         plain = text if row.kind == "string" else {"type": "array", "items": text}
+    elif row.kind == "paths":
+        plain = {"type": "object", "additionalProperties": {"type": "string", "minLength": 1}}
     return {"anyOf": [{"enum": list(row.words)}, plain]} if row.words else plain
 
 

@@ -12,23 +12,24 @@ What is not here: the options themselves (`options`), and reading settings (`opt
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
 from server.options import MAX_INTEGER, About, Options, camel_case
 
-USER_ONLY = frozenset({"model", "engine", "logging"})
-"""Sections that say what runs on this machine, where it comes from, and what is written to disk: a
-folder that was only opened can't set them."""
+USER_ONLY = frozenset({"model", "engine", "logging", "grammar.files", "grammar.schemas"})
+"""Sections and keys that say what runs on this machine, where it comes from, and which files are
+read or written: a folder that was only opened can't set them."""
 
-OVERRIDABLE = frozenset({"completion", "trigger", "filters"})
-"""Sections whose options may differ between languages."""
+OVERRIDABLE = frozenset({"completion", "trigger", "filters", "grammar.mode"})
+"""Sections and keys that may differ between languages."""
 
 OVERRIDES = "languages.overrides"
 """The one key that holds no value but options again, for each language."""
 
-Kind = Literal["boolean", "integer", "number", "string", "numbers", "strings"]
+Kind = Literal["boolean", "integer", "number", "string", "numbers", "strings", "paths"]
 _KINDS: dict[object, Kind] = {
     bool: "boolean",
     int: "integer",
@@ -36,6 +37,7 @@ _KINDS: dict[object, Kind] = {
     str: "string",
     tuple[float, ...]: "numbers",
     tuple[str, ...]: "strings",
+    Mapping[str, str]: "paths",
 }
 
 
@@ -58,7 +60,12 @@ class Option:
     @property
     def user_only(self) -> bool:
         """Whether a workspace may not set it."""
-        return self.section in USER_ONLY
+        return not USER_ONLY.isdisjoint({self.section, self.key})
+
+    @property
+    def overridable(self) -> bool:
+        """Whether languages may have values of their own."""
+        return not OVERRIDABLE.isdisjoint({self.section, self.key})
 
     @property
     def allowed(self) -> str:
@@ -66,6 +73,8 @@ class Option:
         quoted = [json.dumps(word) for word in self.words]
         if self.kind is None:
             return f"one of {', '.join(quoted)}"
+        if self.kind == "paths":
+            return "an object of paths"
         about, item = self.about, self.kind.removesuffix("s")
         article = "an" if item == "integer" else "a"
         text = {"boolean": "true or false"}.get(self.kind, f"{article} {item}")
@@ -86,9 +95,22 @@ class Option:
         """The value in its own type (lists as tuples). Raises ValueError if it is not allowed."""
         if isinstance(value, str) and value in self.words:
             return value
+        if self.kind == "paths":
+            return self._checked_paths(value)
         if self.kind in {"numbers", "strings"} and isinstance(value, list | tuple):
             return tuple(self._checked_one(item, self.kind.removesuffix("s")) for item in value)
         return self._checked_one(value, self.kind)
+
+    def _checked_paths(self, value: object) -> dict[object, object]:
+        # Lua writes an empty table as an empty list.
+        if value == []:
+            return {}
+        if not isinstance(value, Mapping):
+            raise ValueError(f"allowed is {self.allowed}")
+        return {
+            self._checked_one(name, "string"): self._checked_one(path, "string")
+            for name, path in value.items()
+        }
 
     def _checked_one(self, value: object, kind: str | None) -> object:
         if kind == "boolean" and isinstance(value, bool):

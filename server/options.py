@@ -30,7 +30,8 @@ class About:
     text: str
     """One or two sentences for the person who sets it."""
     low: float | None = None
-    """The least value; of a string, the least number of characters; of a list, of each item."""
+    """The least value; of a string, the least number of characters; of a list, of each item; of an
+    object, of each name and value."""
     high: float | None = None
     above: float | None = None
     """Values must be larger than this."""
@@ -176,6 +177,35 @@ class FiltersSection:
 
 
 @dataclass(frozen=True)
+class GrammarSection:
+    """Suggestions that keep a document grammatical."""
+
+    mode: Annotated[
+        Literal["auto", "structural", "off"],
+        About(
+            "How much of a language's grammar is kept: as much as is known and fits your text, "
+            "only strings, comments and brackets, or nothing."
+        ),
+    ] = "auto"
+    files: Annotated[
+        Mapping[str, str],
+        About(
+            "Your own grammars (`.lark` or `.gbnf`) for whole documents: by a language's "
+            "identifier or a glob (`*.calc`, `/etc/**/*.conf`), the file's path.",
+            low=1,
+        ),
+    ] = field(default_factory=dict)
+    schemas: Annotated[
+        Mapping[str, str],
+        About(
+            "JSON Schemas for JSON documents: by a language's identifier or a glob "
+            "(`package.json`, `settings/*.json`), the file's path. Nothing is fetched.",
+            low=1,
+        ),
+    ] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class LoggingSection:
     """What is written down about the server's work."""
 
@@ -206,6 +236,7 @@ class Options:
     completion: CompletionSection = field(default_factory=CompletionSection)
     trigger: TriggerSection = field(default_factory=TriggerSection)
     filters: FiltersSection = field(default_factory=FiltersSection)
+    grammar: GrammarSection = field(default_factory=GrammarSection)
     logging: LoggingSection = field(default_factory=LoggingSection)
     languages: LanguagesSection = field(default_factory=LanguagesSection)
 

@@ -61,8 +61,8 @@ class TestTable:
         assert all(row.about.text.endswith(".") for row in TABLE.values())
 
     def test_sections_exist(self):
-        """The sections that are set apart are sections of the table."""
-        assert {row.section for row in TABLE.values()} >= USER_ONLY | OVERRIDABLE
+        """The sections and keys that are set apart are in the table."""
+        assert {row.section for row in TABLE.values()} | set(TABLE) >= USER_ONLY | OVERRIDABLE
 
     @pytest.mark.parametrize(
         ("key", "allowed"),
@@ -74,6 +74,7 @@ class TestTable:
             ("completion.topP", "a number above 0 and at most 1"),
             ("trigger.automatic", "true or false"),
             ("languages.disabled", "a list of strings"),
+            ("grammar.schemas", "an object of paths"),
         ],
     )
     def test_allowed(self, key, allowed):
@@ -88,6 +89,8 @@ class TestTable:
             ("completion.temperature", 1, 1.0),
             ("engine.tensorSplit", [1, 0.5], (1.0, 0.5)),
             ("languages.disabled", ["c"], ("c",)),
+            ("grammar.files", {"*.calc": "calc.lark"}, {"*.calc": "calc.lark"}),
+            ("grammar.files", [], {}),
         ],
     )
     def test_values(self, key, value, taken):
@@ -111,6 +114,11 @@ class TestTable:
             ("engine.tensorSplit", [1, "2"]),
             ("engine.tensorSplit", "1,2"),
             ("languages.disabled", [""]),
+            ("grammar.files", "calc.lark"),
+            ("grammar.files", ["calc.lark"]),
+            ("grammar.files", {"*.calc": 1}),
+            ("grammar.files", {"*.calc": ""}),
+            ("grammar.files", {"": "calc.lark"}),
             ("model.name", ""),
             ("trigger.automatic", 1),
             ("completion.healing", "Exact"),
@@ -259,8 +267,9 @@ class TestMerge:
         for key, row in TABLE.items():
             assert row.checked(value_of(options, key)) == value_of(options, key)
         assert all("\n" not in str(problem) for problem in problems)
-        for section in USER_ONLY:
-            assert getattr(options, section) == getattr(alone, section)
+        for key, row in TABLE.items():
+            if row.user_only:
+                assert value_of(options, key) == value_of(alone, key)
         for language in options.languages.overrides:
             assert is_dataclass(options.for_language(language))
 
@@ -291,7 +300,8 @@ class TestLanguages:
         assert messages(problems) == [
             (
                 "initializationOptions: midtoken.languages.overrides.c.model.name has no effect: "
-                "only options of completion, filters, trigger may differ between languages"
+                "only options of completion, filters, grammar.mode, trigger may differ between "
+                "languages"
             ),
             (
                 "initializationOptions: midtoken.languages.overrides.c.trigger.debounce is -1; "
@@ -385,7 +395,8 @@ class TestPages:
         assert set(schema["properties"]) == {f"midtoken.{key}" for key in (*TABLE, OVERRIDES)}
         for name, one in schema["properties"].items():
             assert {"default", "markdownDescription", "scope"} <= set(one), name
-            assert (one["scope"] == "machine") == (name.split(".")[1] in USER_ONLY)
+            row = TABLE.get(name.removeprefix("midtoken."))
+            assert (one["scope"] == "machine") == bool(row and row.user_only)
 
     def test_schema_limits(self):
         """Limits and choices are those of the table."""
@@ -399,4 +410,7 @@ class TestPages:
         ]
         assert properties["midtoken.languages.disabled"]["items"]["minLength"] == 1
         overrides = properties["midtoken.languages.overrides"]["additionalProperties"]
-        assert set(overrides["properties"]) == OVERRIDABLE
+        assert set(overrides["properties"]) == {key.partition(".")[0] for key in OVERRIDABLE}
+        assert set(overrides["properties"]["grammar"]["properties"]) == {"mode"}
+        paths = properties["midtoken.grammar.files"]
+        assert paths["additionalProperties"] == {"type": "string", "minLength": 1}
