@@ -1,0 +1,192 @@
+r"""A window for languages of brackets: the openers that wait for a partner, and the cursor's line.
+
+What a structural grammar allows next depends on which brackets are open and on what the current
+line (or the current string, comment, template) looks like, so that is all it has to be fed::
+
+    >>> lexemes = re.compile(rb"(?P<skip>//[^\n]*)|(?P<open>[({\[])|(?P<close>[)}\]])")
+    >>> bracket_window(b"f(a) {  // {\n  x = g(1,\n    [2], h(", lexemes)
+    b'{\n(\n    [2], h('
+
+Text is scanned once with a regular expression per language, some 10 MB a second. The scan is
+remembered at line starts: a keystroke at the end of a megabyte scans some lines and compares the
+rest.
+
+A person's text may be broken: a closer without an opener is dropped, one that fits an outer bracket
+closes the inner ones too. The window then starts behind that place.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+LONGEST = 4 << 20
+"""Bytes that are worth a scan: longer texts should get no ladder."""
+
+LOOK_AHEAD = 64
+"""How far a pattern may look beyond the end of its match. A change that far behind a place leaves
+the place as it was."""
+
+LONG_LINE = 4096
+"""In lines longer than this a window may start at a bracket, too."""
+
+DOCUMENTS = 4
+"""How many scans are remembered."""
+
+_PARTNERS = {ord("("): b")", ord("["): b"]", ord("{"): b"}"}
+
+_Stack = tuple["_Stack", bytes] | None
+"""Open brackets: the opener's text, and what is open around it."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a window may start: outside of all lexemes, nearly always at a line's start."""
+
+    position: int
+    stack: _Stack
+    """What is open there."""
+    broken: bool = False
+    """Whether the text up to here has a closer that does not fit."""
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What is known of a text."""
+
+    lexemes: re.Pattern[bytes]
+    text: bytes
+    places: list[_Place]
+    """By position, the first at 0. Not changed any more: a later scan has its own list."""
+    end: _Place
+    """Behind the last lexeme."""
+
+
+_scans: list[_Scan] = []
+"""The last ones used, the newest last."""
+_lock = Lock()
+
+
+def bracket_window(
+    before: bytes,
+    lexemes: re.Pattern[bytes],
+    texts: Mapping[bytes, re.Pattern[bytes]] | None = None,
+    dependent: re.Pattern[bytes] | None = None,
+) -> bytes:
+    r"""The openers without a partner, each on a line of its own, and the text of the current line.
+
+    Args:
+        before: The text before the cursor, with `\n` line ends.
+        lexemes: Finds the lexemes that matter, by groups `skip` (whole strings and comments; also
+            unfinished ones, up to the text's end), `open` and `close`. An opener may start with
+            what belongs to it (`if (`): its last byte decides what closes it. No match is empty or
+            looks further than `LOOK_AHEAD` bytes beyond its end.
+        texts: For openers that start text instead of code (a template, a long comment): what
+            matters within, by the same groups. There each `close` closes the opener.
+        dependent: Matches at the start of lines that do not stand alone, because their meaning
+            depends on what is before them: then the window starts at an earlier line.
+
+    Returns:
+        A text with the same verdict and the same continuations for a grammar that knows lexemes and
+        brackets only. In an unfinished string or comment it starts at the line where that starts.
+    """
+    scan = _scanned(before, lexemes, texts or {})
+    start = _start(scan, dependent)
+    openers: list[bytes] = []
+    stack = start.stack
+    while stack is not None:
+        stack, opener = stack
+        openers.append(opener + b"\n")
+    return b"".join(reversed(openers)) + before[start.position :]
+
+
+def _start(scan: _Scan, dependent: re.Pattern[bytes] | None) -> _Place:
+    """Where the window starts: the last line that is outside of all lexemes and stands alone."""
+
+    def alone(position: int) -> bool:
+        return position == 0 or dependent is None or not dependent.match(scan.text, position)
+
+    position, end = len(scan.text) + 1, scan.end.position
+    while position > end:  # lines without lexemes
+        position = scan.text.rfind(b"\n", max(end - 1, 0), position - 1) + 1
+        if position >= end and alone(position):
+            return _Place(position, scan.end.stack)
+    return next(p for p in reversed(scan.places) if p.broken or alone(p.position))
+
+
+def _scanned(
+    text: bytes, lexemes: re.Pattern[bytes], texts: Mapping[bytes, re.Pattern[bytes]]
+) -> _Scan:
+    """The scan of a text; one of nearly the same text is gone on with."""
+    known = [(_shared(scan, text), scan) for scan in list(_scans) if scan.lexemes is lexemes]
+    count, base = max(known, key=lambda pair: pair[0], default=(0, None))
+    places = base.places[:count] if base and count else [_Place(0, None)]
+    scan = _Scan(lexemes, text, places, _go_on(text, lexemes, texts, places))
+    with _lock:
+        newest = scan
+        if base in _scans and base is not None:
+            if base.text.startswith(text):  # the cursor went up: what is below stays known
+                newest = base
+            if newest is base or 2 * count > len(base.places):
+                _scans.remove(base)
+        _scans.append(newest)
+        del _scans[:-DOCUMENTS]
+    return scan
+
+
+def _shared(scan: _Scan, text: bytes) -> int:
+    """How many places of a scan are those of another text, too."""
+    if text.startswith(scan.text) or scan.text.startswith(text):
+        common = min(len(text), len(scan.text))
+        return bisect_right(scan.places, common - LOOK_AHEAD, key=lambda place: place.position)
+    low, high, equal = 0, len(scan.places), 0  # the first `low` are, those from `high` on are not
+    while low < high:
+        middle = (low + high) // 2
+        end = scan.places[middle].position + LOOK_AHEAD
+        if end <= len(text) and text[equal:end] == scan.text[equal:end]:
+            low, equal = middle + 1, end
+        else:
+            high = middle
+    return low
+
+
+def _go_on(
+    text: bytes,
+    lexemes: re.Pattern[bytes],
+    texts: Mapping[bytes, re.Pattern[bytes]],
+    places: list[_Place],
+) -> _Place:
+    """Scan a text from the last place on; adds the places that follow, returns the text's end."""
+    newest, stack = places[-1].position, places[-1].stack
+    position = newest
+    pattern = texts.get(stack[1], lexemes) if stack else lexemes
+    while match := pattern.search(text, position):
+        start, end = match.span()
+        line = text.rfind(b"\n", max(position - 1, 0), start) + 1
+        if line > newest:
+            newest = line
+            places.append(_Place(line, stack))
+        elif start - newest > LONG_LINE and match.lastgroup != "skip":
+            newest = start
+            places.append(_Place(start, stack))
+        position = end
+        if match.lastgroup == "open":
+            stack = (stack, match[0])
+        elif match.lastgroup == "close":
+            partner = stack if pattern is not lexemes else _partner(stack, match[0])
+            if partner is None or partner is not stack:
+                newest = end
+                places.append(_Place(end, partner[0] if partner else stack, broken=True))
+            stack = partner[0] if partner else stack
+        else:
+            continue
+        pattern = texts.get(stack[1], lexemes) if stack else lexemes
+    return _Place(position, stack)
+
+
+def _partner(stack: _Stack, closer: bytes) -> _Stack:
+    """The stack down to the innermost opener that a closer fits; None if it fits none."""
+    while stack is not None and _PARTNERS.get(stack[1][-1]) != closer:
+        stack = stack[0]
+    return stack
