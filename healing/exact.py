@@ -20,9 +20,12 @@ The distribution is over admissible covers only, renormalised once, as a whole (
 Sampling: temperature belongs to the model, so it is applied to every row before the sums.
 Truncation (top-k, top-p, min-p) chooses among what may be shown, so it is applied to the leaves:
 cutting the forced part of a path would refuse text that a person has already typed.
+
+A grammar may stand beside the tokenizer: leaves count if it accepts what they show, too, and the
+distribution is over these alone, renormalised. It is asked first, as it is quicker to answer.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +37,12 @@ from healing.sampling import log_normaliser
 Path = tuple[int, ...]
 Rows = Mapping[Path, NDArray[np.floating]]
 """Token path from the start of the typed text to the logits after it, shape (vocabulary,)."""
+Accepts = Callable[[bytes], bool]
+"""Whether a text may come first after the cursor; the empty text stands for the end of the text.
+
+What starts with a text that it refuses must be refused as well. It may be asked about the same text
+twice, and about any first bytes of a visible text.
+"""
 
 UNCHECKED = 1e-3
 """The share of probability that may stay unchecked (0 checks every leaf)."""
@@ -67,6 +76,8 @@ class Reading:
     """Share of the probability (of leaves and unchecked ones together) that was not checked."""
     logprob: float
     """Natural log of the probability of all leaves and unchecked ones after the trunk: log Z."""
+    refused: float = 0.0
+    """Share of the probability (of these and of the refused ones) that a grammar refused."""
 
     def visible(self) -> list[tuple[bytes, float, Leaf]]:
         """First visible texts with their summed probability and best leaf, most probable first."""
@@ -102,17 +113,28 @@ class Scored:
     """The log of their sum."""
     unexpanded: Mapping[Path, float]
     """Paths without a row, and the log of the probability that their leaves have at most."""
+    accepts: Accepts | None = None
+    """What else must hold of a visible text; None if nothing."""
 
     def leaf(self, index: int) -> Leaf:
         """One leaf in full."""
         boundary = self.tree.boundaries[int(self.owners[index])]
         token = int(self.tokens[index])
-        owed = len(self.tree.typed) - boundary.start
-        visible = self.tree.tokenization.vocabulary[token][owed:] if token >= 0 else b""
         path = self.tree.path(boundary.node)
-        return Leaf(
-            path, boundary.node, max(token, -1 - token), float(self.logprobs[index]), visible
-        )
+        logprob = float(self.logprobs[index])
+        return Leaf(path, boundary.node, max(token, -1 - token), logprob, self.visible(index))
+
+    def visible(self, index: int) -> bytes:
+        """What a leaf shows after the cursor; empty for the end of the text."""
+        token = int(self.tokens[index])
+        if token < 0:
+            return b""
+        owed = len(self.tree.typed) - self.tree.boundaries[int(self.owners[index])].start
+        return self.tree.tokenization.vocabulary[token][owed:]
+
+    def accepted(self, index: int) -> bool:
+        """Whether the grammar, if there is one, accepts what a leaf shows."""
+        return self.accepts is None or self.accepts(self.visible(index))
 
     def admits(self, index: int) -> bool:
         """Whether a leaf is admissible."""
@@ -172,7 +194,13 @@ def unscored(tree: CoveringTree, rows: Rows, negligible: float = 0.0) -> list[Pa
     return needed
 
 
-def score(tree: CoveringTree, rows: Rows, stops: Iterable[int], temperature: float = 1.0) -> Scored:
+def score(
+    tree: CoveringTree,
+    rows: Rows,
+    stops: Iterable[int],
+    temperature: float = 1.0,
+    accepts: Accepts | None = None,
+) -> Scored:
     """The probability of every leaf.
 
     Args:
@@ -181,6 +209,7 @@ def score(tree: CoveringTree, rows: Rows, stops: Iterable[int], temperature: flo
             leaves in the result; `unexpanded` tells what they have at most.
         stops: Ids that end the text; as one leaf they compete with the others at the cursor.
         temperature: Divides all logits (above 0).
+        accepts: What else must hold of a visible text for its leaves to count.
     """
     ends = np.fromiter(stops, dtype=np.int64)
     normalisers = {
@@ -221,17 +250,20 @@ def score(tree: CoveringTree, rows: Rows, stops: Iterable[int], temperature: flo
         joined,
         log_normaliser(joined) if len(joined) else -np.inf,
         {path: mass for path, mass in reach.items() if path not in normalisers},
+        accepts,
     )
 
 
 def read(scored: Scored, unchecked: float = UNCHECKED) -> Reading:
     """The distribution over leaves, until at most this share of the probability is unchecked."""
     leaves: list[Leaf] = []
-    admitted, rest = 0.0, 1.0
+    admitted, refused, rest = 0.0, 0.0, 1.0
     for index in scored.by_probability():
         share = float(np.exp(scored.logprobs[index] - scored.logprob))
         rest = max(0.0, rest - share)
-        if scored.admits(index):
+        if not scored.accepted(index):
+            refused += share
+        elif scored.admits(index):
             leaves.append(scored.leaf(index))
             admitted += share
         if unchecked and rest <= unchecked * (admitted + rest) and leaves:
@@ -239,4 +271,9 @@ def read(scored: Scored, unchecked: float = UNCHECKED) -> Reading:
     else:
         rest = 0.0  # not what rounding left of it: little may be admissible
     total = max(admitted + rest, 1e-300)
-    return Reading(tuple(leaves), rest / total, scored.logprob + float(np.log(total)))
+    return Reading(
+        tuple(leaves),
+        rest / total,
+        scored.logprob + float(np.log(total)),
+        refused / (refused + total),
+    )
