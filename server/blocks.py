@@ -30,6 +30,7 @@ from server.rules import (
     Finished,
     Place,
     drop_chatter,
+    drop_line_separators,
     finish,
     first_line,
     repeats_next_line,
@@ -149,6 +150,10 @@ def finish_block(
         shown = shown[: walked.whole]
         rules.append("no unfinished line")
     closes = walked.end is not None and walked.end.closes
+    if not closes and "no line separators" not in place.off:
+        bare = drop_line_separators(shown)
+        rules += ["no line separators"] if bare != shown else []
+        shown = bare
     body = shown if closes else shown.rstrip(b" \t\n")
     if b"\n" not in body:
         return _finish_line(place, text, shown, finished or b"\n" in text, rules)
@@ -177,10 +182,11 @@ def _finish_line(
     line = first_line(text) if place.rest.strip(b" \t") else shown.rstrip(b"\n")
     result = finish(place, line, finished)
     reason = result.empty_reason
-    if reason and text and not line.strip():
+    if reason and (text or rules) and not line.strip():
         ended = "the model ended the line" if b"\n" in text else "nothing but blanks"
         reason = f"nothing is left ({rules[-1]})" if rules else ended
-    return Finished(result.text, result.range_end, (*rules, *result.rules), reason)
+    others = (rule for rule in result.rules if rule not in rules)
+    return Finished(result.text, result.range_end, (*rules, *others), reason)
 
 
 def _indentation(line: bytes) -> bytes:

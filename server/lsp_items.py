@@ -34,7 +34,7 @@ FILTERS = {
     "chatter": {"no chatter"},
     "following": {"stopped before what follows", "no overlap"},
     "glued_words": {"no glued words"},
-    "trailing_blanks": {"no trailing blanks"},
+    "trailing_blanks": {"no trailing blanks", "no line separators"},
     "repeated_lines": {
         "repeats what follows",
         "ended before what follows",

@@ -14,6 +14,7 @@ What is not here: lines that closers alone follow (`closers`).
 
 import re
 from itertools import takewhile
+from unicodedata import category
 
 from server.brackets import scan
 
@@ -123,8 +124,12 @@ def word_end(text: bytes) -> bytes:
 
 
 def _is_word(character: str) -> bool:
-    """Letters and digits of any script and `_`; never a byte that is not valid UTF-8."""
-    return character == "_" or character.isalnum()
+    """Letters and digits of any script, their marks, and `_`; never a byte that is no UTF-8.
+
+    Marks are vowel signs and accents that are characters of their own, and the (zero-width) joiners
+    between letters.
+    """
+    return character.isalnum() or character in "_\u200c\u200d" or category(character)[0] == "M"
 
 
 def _splits_word(text: bytes, position: int) -> bool:

@@ -151,8 +151,10 @@ def finish(place: Place, generated: bytes, finished: bool) -> Finished:
         return nothing("the model wrote nothing")
     shown = drop_chatter(generated, place.typed, fences=place.fences, marks=place.chat_marks)
     text = apply("no chatter", generated, shown)
-    finished = finished or text != first_line(text)
+    ended = text != first_line(text)
+    finished = finished or ended
     text = apply("one line", text, first_line(text))
+    text = apply("no line separators", text, drop_line_separators(text))
     if not text.strip():
         if "no chatter" in rules:
             return nothing("nothing is left (no chatter)")
@@ -169,7 +171,11 @@ def finish(place: Place, generated: bytes, finished: bool) -> Finished:
         stopped = stop_before_following(text, place.rest, place.typed)
         text = apply("stopped before what follows", text, stopped)
         text = apply("no overlap", text, trim_overlap(text, place.rest, place.typed))
+        is_whole = ended and not {"stopped before what follows", "no overlap"} & set(rules)
+        if is_whole and not place.typed.strip() and word_head(place.rest.lstrip(b" \t")):
+            return nothing("a whole line does not fit before what follows")
         text = apply("no glued words", text, drop_glued_word(text, place.rest))
+        text = apply("no line separators", text, drop_line_separators(text))
         if not text.strip():
             return nothing(f"nothing is left ({rules[-1]})")
         return Finished(text, 0, tuple(rules), None)
@@ -218,6 +224,7 @@ def settled(place: Place, generated: bytes) -> bytes:
     sure = shown[: unsure.start()] if unsure else shown
     while not generated.startswith(sure):
         sure = sure[:-1]
+    sure = drop_line_separators(sure)
     following = next((line for line in place.following.split(b"\n") if line.strip()), b"")
     if place.closers is not None and following.startswith((place.typed + sure).rstrip()):
         return b""
@@ -240,6 +247,18 @@ def first_line(generated: bytes) -> bytes:
 def trim_end(generated: bytes) -> bytes:
     """The text without blanks at its end."""
     return generated.rstrip(b" \t")
+
+
+def drop_line_separators(generated: bytes) -> bytes:
+    """The text without characters at its end that some editors take for a line's end.
+
+    Those are vertical tab, form feed, next line (U+0085), line and paragraph separator (U+2028,
+    U+2029), and the blanks around them; blanks alone stay.
+    """
+    characters = generated.decode("utf-8", "surrogateescape")
+    kept = characters.rstrip(" \t\n\x0b\x0c\x85\u2028\u2029")
+    cut = characters[len(kept) :]
+    return kept.encode("utf-8", "surrogateescape") if cut.strip(" \t\n") else generated
 
 
 def repeats_next_line(line: bytes, following: bytes) -> bool:

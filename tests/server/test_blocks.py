@@ -1,7 +1,7 @@
-"""Blocks: golden cases of where they end, and what holds for every text."""
+"""Blocks: where they are allowed and where they end, and what holds for every text.
 
-import tomllib
-from pathlib import Path
+The golden cases are in `test_golden`.
+"""
 
 import pytest
 from hypothesis import given, settings
@@ -19,15 +19,8 @@ from server.blocks import (
     should_stop_block,
 )
 from server.brackets import units
-from server.rules import Finished, Place, finish, place_at, should_stop
-from server.snapshot import Snapshot
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "blocks"
-CASES = [
-    pytest.param(case, id=f"{path.stem}: {case['name']}")
-    for path in sorted(GOLDEN.glob("*.toml"))
-    for case in tomllib.loads(path.read_text())["case"]
-]
+from server.rules import Finished, Place, finish, should_stop
+from tests.server.golden import snapshot
 
 blanks = st.sampled_from(["", "  ", "    ", "\t"])
 words = "a else end x1 é @ # // /* */ ( ) { } [ ] : ; , = ` - assistant <|im_end|> ```"
@@ -46,50 +39,6 @@ typeds = st.builds(
 )
 places = st.builds(Place, typeds, rests, texts, languages)
 wishes = st.sampled_from(["auto", "always", "never"])
-
-
-def snapshot(document, language, line_end="\n"):
-    """A snapshot of a document with the cursor at `║`."""
-    before, after = document.replace("\n", line_end).split("║")
-    return Snapshot("a", 0, (before + after).encode(), len(before.encode()), language)
-
-
-def applied(where, result):
-    """The document with the suggestion in it, between marks."""
-    text = restore_line_ends(result.text, line_end_of(where))
-    before, after = where.text[: where.cursor], where.text[where.cursor + result.range_end :]
-    return b"".join([before, "⟦".encode(), text, "⟧".encode(), after]).decode()
-
-
-class TestGolden:
-    @pytest.mark.parametrize("case", CASES)
-    def test_result(self, case):
-        """The document is as a person would want it, whatever the model wrote."""
-        line_end = case.get("line_end", "\n")
-        where = snapshot(case["document"], case["language"], line_end)
-
-        result = finish_block(
-            place_at(where),
-            case["generated"].encode(),
-            case.get("finished", False),
-            inside_at(where),
-            case.get("multiline", "auto"),
-        )
-
-        assert applied(where, result) == case["result"].replace("\n", line_end)
-
-    @pytest.mark.parametrize("case", CASES)
-    def test_stops_in_time(self, case):
-        """Written byte by byte, the text stops where it makes no difference any more."""
-        where = snapshot(case["document"], case["language"])
-        place, inside = place_at(where), inside_at(where)
-        generated, wish = case["generated"].encode(), case.get("multiline", "auto")
-        whole = finish_block(place, generated, case.get("finished", False), inside, wish)
-
-        for end in range(1, len(generated) + 1):
-            if should_stop_block(place, generated[:end], inside, wish):
-                stopped = finish_block(place, generated[:end], True, inside, wish)
-                assert (stopped.text, stopped.range_end) == (whole.text, whole.range_end)
 
 
 class TestAllowsBlock:

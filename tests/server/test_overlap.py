@@ -1,12 +1,13 @@
-"""Code after the cursor: nothing that follows is written twice, and words are joined or left."""
+"""Code after the cursor: nothing that follows is written twice, and words are joined or left.
+
+The golden cases are in `test_golden`.
+"""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from server.overlap import (
-    drop_glued_word,
-    join_word,
     stop_before_following,
     trim_overlap,
     word_end,
@@ -22,19 +23,7 @@ class TestStopBeforeFollowing:
     @pytest.mark.parametrize(
         ("generated", "rest", "kept"),
         [
-            ("or: blue;", ": red;", "or"),
-            ("ner('click', () => {", "('click', () => {", "ner"),
-            ('ner("click"', "('click', () => {", "ner"),
-            ("a, c", ", b)", "a"),
             ("a if q", " if y else z", "a "),
-            ("foo(a + b)", " + 1", "foo(a + b)"),
-            ("a == b", " = 3", "a == b"),
-            ("std::x", ": y", "std::x"),
-            ("ß trennen", " trennen", "ß "),
-            ("b) + 1", ") + 1", "b"),
-            ("bar(c)", ") + 1", "bar(c)"),
-            ("a.b.foo()", ".foo()", "a.b"),
-            ("'x, y', z", ", b", "'x, y'"),
             ("a", "", "a"),
             ("a  b", "  ", "a  b"),
         ],
@@ -42,10 +31,6 @@ class TestStopBeforeFollowing:
     def test_cases(self, generated, rest, kept):
         """The text ends where it starts to write what follows, brackets and strings aside."""
         assert stop_before_following(generated.encode(), rest.encode()).decode() == kept
-
-    def test_typed_string(self):
-        """A quote that closes a string from before the cursor opens none."""
-        assert stop_before_following(b'a", b', b'", x)', b'f("') == b"a"
 
     @given(lines, lines, lines)
     def test_prefix(self, generated, rest, typed):
@@ -66,9 +51,6 @@ class TestTrimOverlap:
         [
             ("a ", " if y", "a"),
             ("a ", "if y", "a "),
-            ("x, ", ", b)", "x"),
-            ("foo(a)", ") + 1", "foo(a)"),
-            ("a) +", ") + 1", "a"),
             ("data", "a + b", "data"),
             ("x + a", "a + b", "x + "),
             ("x + 1 + 2", " + 1", "x"),
@@ -106,6 +88,9 @@ class TestWords:
             ("", "name", ""),
             ("名", "前)", "前"),
             ("a", "\u2028b", ""),
+            ("हिन", "्दी", "्दी"),
+            ("e", "\u0301t", "\u0301t"),
+            ("می", "\u200cخواهم", "\u200cخواهم"),
         ],
     )
     def test_tail(self, typed, rest, tail):
@@ -117,33 +102,3 @@ class TestWords:
         assert word_tail(b"a\xff", b"b") == b""
         assert word_head(b"a\xffb") == b"a"
         assert word_end("ß\u00e9".encode()[1:]) == "é".encode()
-
-    @pytest.mark.parametrize(
-        ("generated", "tail", "joined"),
-        [
-            ("tal(x)", "tal", ""),
-            ("_subtotal", "tal", "_subto"),
-            ("tal_of(x)", "tal", None),
-            (" tal", "tal", None),
-            ("", "tal", None),
-            ("ergröße(", "ße", "ergrö"),
-        ],
-    )
-    def test_join(self, generated, tail, joined):
-        """The text's first word must end in the rest of the word, which is not repeated."""
-        result = join_word(generated.encode(), tail.encode())
-
-        assert result == (None if joined is None else joined.encode())
-
-    @pytest.mark.parametrize(
-        ("generated", "rest", "kept"),
-        [
-            ("a + bar", "foo", "a + "),
-            ("bar", "foo", ""),
-            ("bar", "(x)", "bar"),
-            ("a.", "foo", "a."),
-        ],
-    )
-    def test_glue(self, generated, rest, kept):
-        """No word runs into the word that follows the cursor."""
-        assert drop_glued_word(generated.encode(), rest.encode()).decode() == kept

@@ -1,4 +1,7 @@
-"""From raw model text to what is shown: each rule alone, and all of them on whole documents."""
+"""From raw model text to what is shown: each rule alone, and what holds for every text.
+
+The golden cases are in `test_golden`.
+"""
 
 import pytest
 from hypothesis import given
@@ -9,6 +12,7 @@ from server.rules import (
     Finished,
     Place,
     drop_chatter,
+    drop_line_separators,
     finish,
     first_line,
     place_at,
@@ -30,68 +34,12 @@ def place(line, following=b"", language="python"):
     return Place(typed, rest, following, language)
 
 
-def apply(line, generated, **facts):
-    """The line after the suggestion, with `finish` in between."""
-    where = place(line, **facts)
-    result = finish(where, generated.encode(), finished=True)
-    return (where.typed + result.text + where.rest[result.range_end :]).decode()
-
-
 class TestFinish:
-    @pytest.mark.parametrize(
-        ("line", "generated", "result"),
-        [
-            ("print(ro|)", "w)\n", "print(row)"),
-            ("print(ro|)  ", "w))", "print(row)  "),
-            ("    |    ", "return x  \nnext", "    return x    "),
-            (
-                "button.addEventListe|('click', () => {",
-                "ner('click'",
-                "button.addEventListener('click', () => {",
-            ),
-            ("  background-col|: red;", "or: blue;", "  background-color: red;"),
-            ("# Das Eigelb vom Eiwei| trennen", "ß trennen", "# Das Eigelb vom Eiweiß trennen"),
-            ("x = | if y else z", "a if q", "x = a if y else z"),
-            ("x = |if y else z", "a if q", "x = a if y else z"),
-            ("x = |+ 1", "foo(a + b)", "x = foo(a + b)+ 1"),
-            ("f(|, b)", "a, c", "f(a, b)"),
-            ("calc_to|tal(x)", "_subtotal(y)", "calc_to_subtotal(x)"),
-            ("calc_to|tal(x)", "tals", "calc_total(x)"),
-            ("return |foo", "bar", "return foo"),
-            ("x = |", "1", "x = 1"),
-            ("x = |", "\n", "x = "),
-            ("x = |", "", "x = "),
-        ],
-    )
-    def test_lines(self, line, generated, result):
-        """The line is as a person would have finished it."""
-        assert apply(line, generated) == result
-
     def test_rules_are_named(self):
         """The result says which rules changed the text."""
         assert finish(place("print(ro|)"), b"w))\n", finished=True) == Finished(
             b"w)", 1, ("one line", "no doubled closers"), None
         )
-
-    @pytest.mark.parametrize(
-        ("line", "generated", "reason"),
-        [
-            ("x|", b"", "the model wrote nothing"),
-            ("x|", b"\ny", "the model ended the line"),
-            ("x|", b"  ", "nothing but blanks"),
-            ("print(row|)", b")", "nothing new"),
-            ("calc_to|tal", b"tal", "the word is complete"),
-            ("calc_to|tal", b"tals", "the word does not end in what follows the cursor"),
-            ("x = |y + 1", b"y + 1", "nothing is left (stopped before what follows)"),
-            ("return |foo", b"bar", "nothing is left (no glued words)"),
-            ("x|", b" = 1", "repeats what follows"),
-        ],
-    )
-    def test_reasons(self, line, generated, reason):
-        """Where nothing is shown, the result says why, and its range is empty."""
-        result = finish(place(line, b"\n  \nx = 1\n"), generated, finished=True)
-
-        assert (result.text, result.range_end, result.empty_reason) == (b"", 0, reason)
 
     def test_unfinished(self):
         """Blanks at the end of a text that was cut off are the model's way to go on."""
@@ -155,37 +103,6 @@ class TestShouldStop:
 
 
 class TestDropChatter:
-    @pytest.mark.parametrize(
-        ("generated", "kept"),
-        [
-            ("x = 1\n```\nThis code", "x = 1\n"),
-            ("x<|im_end|>\n<|im_start|>", "x"),
-            ("x<|im_", "x"),
-            ("x<|", "x"),
-            ("x\nassistant\ny", "x\n"),
-            ("x[/INST] y", "x"),
-            ("x<fim_middle>y", "x"),
-            ("f <| g", "f <| g"),
-            ("assistant = user", "assistant = user"),
-            ("  assistant\n", "  assistant\n"),
-            ("x = '```'", "x = '```'"),
-        ],
-    )
-    def test_cases(self, generated, kept):
-        """Fences, marks and role names end the text; code that looks like them does not."""
-        assert drop_chatter(generated.encode()).decode() == kept
-
-    def test_fence_after_code(self):
-        """A fence that closes the model's answer at the end of a line is cut as well."""
-        assert drop_chatter(b"e.log(foo());```", b"consol") == b"e.log(foo());"
-        assert drop_chatter(b"e.log(foo());\n```", b"consol") == b"e.log(foo());\n"
-
-    def test_fences_of_the_document(self):
-        """Where the document has fences, they are text."""
-        text = b'"""\n```\nx\n'
-        here = place_at(Snapshot("a.py", 0, text, len(text), "python"))
-        assert finish(here, b"```", finished=True).text == b"```"
-
     def test_typed(self):
         """What the person began is theirs; a fence on a line of its own is not."""
         assert drop_chatter(b"```rust", b"/// ") == b"```rust"
@@ -224,6 +141,12 @@ class TestSmallRules:
     def test_trim_end(self):
         """Only blanks go."""
         assert trim_end(b" a \t") == b" a"
+
+    def test_drop_line_separators(self):
+        """What some editors take for a line's end goes, blanks around it too; blanks alone stay."""
+        assert drop_line_separators("a \u2028\x0c ".encode()) == b"a"
+        assert drop_line_separators("a\u2028b \xff".encode("latin-1", "replace")) == b"a?b \xff"
+        assert drop_line_separators(b"a \t\n") == b"a \t\n"
 
 
 class TestPlaceAt:
@@ -279,6 +202,8 @@ code_pieces = st.sampled_from(
         " ",
         "\t",
         "# ",
+        "\x0c",
+        "\u2028",
     ]
 ).map(str.encode)
 code_lines = st.lists(code_pieces, max_size=8).map(b"".join)
