@@ -8,7 +8,8 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.completer import Completer, load_completer
@@ -16,6 +17,7 @@ from server.engine.llama_load import EngineOptions
 from server.errors import MidtokenError
 from server.models import download, store
 from server.models.catalog import CATALOG
+from server.models.files import Progress
 from server.options import Options
 from server.report import Completion
 from server.service import Request, Service
@@ -36,6 +38,8 @@ class Status:
     """`starting`, `loading`, `ready` or `error`."""
     message: str = ""
     """One line for people: what is loaded and where it runs, or what is wrong and what to do."""
+    percent: int | None = None
+    """While loading: how far it is, where that is known."""
 
 
 class Backend:
@@ -83,11 +87,23 @@ class Backend:
 
     async def _load_model(self, options: Options) -> None:
         me = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+
+        def tell(done: float, total: float, what: str) -> None:
+            """Called in other threads, and often: only a new percentage is news."""
+            percent = int(100 * done / max(total, 1))
+            status = Status("loading", f"{what} {options.model.name}", percent)
+            if status != self.status:
+                with suppress(RuntimeError):  # the loop has ended, and with it everyone who listens
+                    loop.call_soon_threadsafe(self._tell_loading, me, status)
+
         try:
-            path = await asyncio.to_thread(_model_file, options)
+            path = await asyncio.to_thread(_model_file, options, tell)
             if self._loading is not me:
                 return
-            engine = engine_options(options)
+            engine = replace(
+                engine_options(options), on_progress=lambda share: tell(share, 1.0, "loading")
+            )
             gc.unfreeze()
             await self._worker.load(lambda: self._load(path, engine))
             # Looking through a model's tables for garbage takes the event loop some 30 ms each
@@ -149,6 +165,11 @@ class Backend:
             logger.error("%s", message)
         self._tell(Status("error", message))
 
+    def _tell_loading(self, task: "asyncio.Task[None] | None", status: Status) -> None:
+        """Tell how far an attempt is, if it is still the one that counts."""
+        if self._loading is task and self.status.state == "loading" and self.status != status:
+            self._tell(status)
+
     def _tell(self, status: Status) -> None:
         self.status = status
         for listener in tuple(self.listeners):
@@ -168,9 +189,13 @@ def engine_options(options: Options) -> EngineOptions:
     )
 
 
-def _model_file(options: Options) -> Path:
+def _model_file(options: Options, progress: Progress) -> Path:
     """The model's file; fetched if it is missing and the user allowed it."""
     entry = CATALOG.get(options.model.name)
     if entry is not None and not store.is_whole(entry) and options.model.auto_pull:
-        return download.pull(entry, mirror=options.model.mirror)
+        return download.pull(
+            entry,
+            mirror=options.model.mirror,
+            progress=lambda done, total, what: progress(done, total, what.partition(",")[0]),
+        )
     return store.resolve(options.model.name)

@@ -40,6 +40,7 @@ from server.lsp_items import (
     selection_fits,
 )
 from server.messages import MessageProtocol
+from server.model_methods import bind_model_methods
 from server.option_layers import Problem, merge, read_workspace
 from server.options import Options
 from server.own_methods import bind_own_methods
@@ -169,7 +170,10 @@ class MidtokenServer(LanguageServer):
 
     def tell_status(self, status: Status) -> None:
         """Tell the client how the server is; an error is shown to the person as well, once."""
-        self.protocol.notify(STATUS, {"state": status.state, "message": status.message})
+        told: dict[str, object] = {"state": status.state, "message": status.message}
+        if status.percent is not None:
+            told["percent"] = status.percent
+        self.protocol.notify(STATUS, told)
         self._progress.follow(status)
         if status.state == "error" and status.message not in self._told:
             self._told.add(status.message)
@@ -295,6 +299,7 @@ async def ask_settings(server: MidtokenServer) -> None:
 def create_server(backend: Backend) -> MidtokenServer:
     """A server for one connection, with all handlers bound."""
     server = MidtokenServer(backend)
+    bind_model_methods(server, lambda: server.options.model.name)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:

@@ -22,7 +22,7 @@ class LoadingProgress:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def follow(self, status: Status) -> None:
-        """Begin or end the progress as the status says."""
+        """Begin the progress, tell how far it is, or end it, as the status says."""
         window = self._server.client_capabilities.window
         if window is None or not window.work_done_progress:
             return
@@ -31,6 +31,12 @@ class LoadingProgress:
             task = asyncio.get_running_loop().create_task(self._begin(self._token, status))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+        elif status.state == "loading":
+            if self._token and self._token == self._begun and status.percent is not None:
+                report = types.WorkDoneProgressReport(
+                    message=status.message, percentage=status.percent
+                )
+                self._server.work_done_progress.report(self._token, report)
         elif status.state != "loading":
             # One that the editor has not answered for yet ends by itself (`_begin`).
             token, self._token = self._token, None
@@ -45,7 +51,9 @@ class LoadingProgress:
             logger.info("the editor shows no progress: %s", error)
             return
         self._begun = token
-        progress.begin(token, types.WorkDoneProgressBegin("midtoken", message=status.message))
+        progress.begin(
+            token, types.WorkDoneProgressBegin("midtoken", message=status.message, percentage=0)
+        )
         if self._token != token:
             self._end(token, "")
 

@@ -10,7 +10,8 @@ What is not here: evaluating anything (`llama`), and fetching model files (`serv
 import ctypes
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -55,6 +56,8 @@ class EngineOptions:
     """Map the file into memory instead of reading it."""
     repack: bool = True
     """Copy weights into the layout that the CPU likes best: faster passes, a slower start."""
+    on_progress: Callable[[float], None] | None = field(default=None, compare=False)
+    """Is given the share of the weights that is loaded, from 0 to 1, in the loading thread."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,10 @@ def _load(path: Path, options: EngineOptions, gpu_layers: int) -> Pointer:
     overrides[0].key = b"tokenizer.ggml.add_space_prefix"
     overrides[0].value.val_bool = False
     params.kv_overrides = ctypes.cast(overrides, type(params.kv_overrides))
+    told = options.on_progress or (lambda _share: None)
+    # Bound to a name: llama.cpp calls it, and nothing else holds it. True means "go on".
+    callback = library.llama_progress_callback(lambda share, _data: told(share) is None)
+    params.progress_callback = callback
     return library.llama_model_load_from_file(os.fsencode(path), params) or 0
 
 

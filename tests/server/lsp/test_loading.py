@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.server.lsp.client import STATUS, Client
 from tests.server.lsp.conftest import own_server, settings
 from tests.server.lsp.editors import NEOVIM_12, OLD
 
@@ -11,12 +12,29 @@ async def test_progress(tiny_file):
     async with own_server() as (client, _):
         await client.begin(NEOVIM_12, settings(tiny_file()))
         await client.ready()
-        await client.until(lambda: len(client.told("$/progress")) == 2)
+        await client.until(lambda: client.told("$/progress")[-1:] and _kinds(client)[-1] == "end")
 
-    first, last = client.told("$/progress")
     assert client.asked.count("window/workDoneProgress/create") == 1
-    assert (first["value"]["kind"], last["value"]["kind"]) == ("begin", "end")
-    assert first["token"] == last["token"]
+    assert _kinds(client)[0] == "begin"
+    assert set(_kinds(client)[1:-1]) <= {"report"}
+    assert len({told["token"] for told in client.told("$/progress")}) == 1
+
+
+def _kinds(client: Client) -> list[str]:
+    return [told["value"]["kind"] for told in client.told("$/progress")]
+
+
+async def test_percentages(tiny_file):
+    """While a model is loaded, the status says how far it is: never less than before, up to 100."""
+    async with own_server() as (client, _):
+        await client.begin(OLD, settings(tiny_file()), capabilities={})
+        await client.ready()
+
+    loading = [told for told in client.told(STATUS) if told["state"] == "loading"]
+    percents = [told["percent"] for told in loading if "percent" in told]
+    assert percents == sorted(set(percents))
+    assert percents[-1] == 100
+    assert "percent" not in client.told(STATUS)[-1]
 
 
 async def test_no_progress(tiny_file):
