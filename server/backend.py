@@ -35,7 +35,7 @@ class Status:
     """How the server is, as editors are told."""
 
     state: str
-    """`starting`, `loading`, `ready` or `error`."""
+    """`starting`, `loading`, `ready` or `error`; an editor may be told `busy` for `ready`."""
     message: str = ""
     """One line for people: what is loaded and where it runs, or what is wrong and what to do."""
     percent: int | None = None

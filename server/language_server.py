@@ -26,6 +26,7 @@ from pygls.uris import to_fs_path
 
 from server import __version__
 from server.backend import Backend, Status
+from server.busy_status import BusyStatus
 from server.clients import client_named
 from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
@@ -125,6 +126,7 @@ class MidtokenServer(LanguageServer):
         self.rhythm = Rhythm()
         self.last_report: Completion | None = None
         self.own_methods = bind_own_methods(self, backend, self.language_at)
+        self.busy = BusyStatus(self.tell_busy)
         self._progress = LoadingProgress(self)
         self._layers: dict[str, object] = {}
         self._folder: Path | None = None
@@ -158,6 +160,7 @@ class MidtokenServer(LanguageServer):
     def leave(self) -> None:
         """The connection has ended: nothing of it stays."""
         self.own_methods.close()
+        self.busy.close()
         self.backend.listeners.discard(self.tell_status)
         for document in list(self.documents):
             self.backend.service.forget(self.document_key(document.uri))
@@ -178,6 +181,12 @@ class MidtokenServer(LanguageServer):
         if status.state == "error" and status.message not in self._told:
             self._told.add(status.message)
             self.tell(types.MessageType.Error, status.message)
+
+    def tell_busy(self, busy: bool) -> None:
+        """Tell the client that the model computes for it, or that it does no more."""
+        status = self.backend.status
+        if self.backend.is_ready:  # else it has been told how the model is
+            self.tell_status(Status("busy", status.message) if busy else status)
 
     def report_server_error(self, error: Exception, source: Any) -> None:  # noqa: ANN401
         """Messages that can't be read or handled go to the log; the connection goes on."""
@@ -218,7 +227,8 @@ class MidtokenServer(LanguageServer):
         if wish.selected and not selection_fits(document, snapshot, wish.selected):
             return None
         asked = selected_snapshot(document, snapshot, wish.selected)
-        completion = await self.backend.complete(self._request(wish, document, asked))
+        with self.busy.waiting():
+            completion = await self.backend.complete(self._request(wish, document, asked))
         still_open = self.documents.is_open(document)
         if completion is None or not still_open or not document.is_current(snapshot):
             return None
@@ -233,7 +243,11 @@ class MidtokenServer(LanguageServer):
         trigger = self.options.trigger
         usual = GPU_PATIENCE_MS if self.backend.offloaded else CPU_PATIENCE_MS
         patience = usual if trigger.time_budget == "auto" else trigger.time_budget
-        delay = self.rhythm.pause() if trigger.debounce == "auto" else trigger.debounce / 1e3
+        delay = (
+            self.rhythm.pause(self.backend.service.first_text_s)
+            if trigger.debounce == "auto"
+            else trigger.debounce / 1e3
+        )
         return Request(self.document_key(wish.uri), snapshot, options, patience / 1e3, delay)
 
     def _prepare(
@@ -342,7 +356,13 @@ def create_server(backend: Backend) -> MidtokenServer:
         found = await server.suggest(Wish(params.text_document.uri, params.position, automatic))
         if found is None:
             return None
-        return types.CompletionList(True, menu_items(*found, server.client))
+        items = menu_items(*found, server.client)
+        token = params.partial_result_token
+        if token is not None and items:  # the protocol has such a token for menus only
+            part = types.CompletionList(True, items)
+            server.protocol.notify(types.PROGRESS, types.ProgressParams(token, part))
+            items = []  # what was sent as a part must not come again
+        return types.CompletionList(True, items)
 
     @server.feature(types.SHUTDOWN)
     async def shutdown(_: None) -> None:

@@ -15,8 +15,10 @@ Not here: documents, protocol messages, and what is shown (`completer.present`).
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 from server.blocks import line_end_of
 from server.completer import Answer, Completer, CompletionOptions, present
@@ -36,6 +38,9 @@ EARLIER_LINES = 16
 GRACE_S = 0.07
 """A cancelled job may be joined for so long. VS Code cancels a request at each key and asks again
 50 ms later; what the model has read until then would be lost each time."""
+
+LATENCIES = 9
+"""Jobs whose time to their first text is remembered."""
 
 KEY_BYTES = 1 << 16
 """Text before and after the cursor's line that a key holds at most: more than any prompt."""
@@ -118,12 +123,18 @@ class Service:
         self._jobs: dict[Hashable, _Job] = {}
         self._newest: dict[Hashable, object] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._first_texts: deque[float] = deque(maxlen=LATENCIES)
         self.counts = Counts()
 
     @property
     def is_busy(self) -> bool:
         """Whether the model is at work."""
         return bool(self._jobs)
+
+    @property
+    def first_text_s(self) -> float | None:
+        """Seconds that the model takes to its first text, as usual of late; None if not known."""
+        return median(self._first_texts) if self._first_texts else None
 
     async def complete(self, request: Request) -> Completion | None:
         """The completion, or None if a newer request of the same document came first.
@@ -167,6 +178,7 @@ class Service:
     def reset(self) -> None:
         """The model is replaced: requests are superseded, and what the old one wrote is gone."""
         self._memory.clear()
+        self._first_texts.clear()
         for document in {*self._newest, *self._jobs}:
             self.forget(document)
 
@@ -208,6 +220,8 @@ class Service:
         loop = asyncio.get_running_loop()
 
         def written(so_far: Answer) -> None:
+            if job.so_far is None:
+                self._first_texts.append(so_far.timing_ms["first_text"] / 1e3)
             job.so_far = so_far
             job.wake()
 

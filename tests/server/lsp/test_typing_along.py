@@ -267,3 +267,17 @@ async def test_the_real_model(completer, report):
             assert await editor.shown() == shown[one + 1 :]
         assert editor.started == 1
     report(f"asked again while typing along, real model: {await count_differences(worker, texts)}")
+
+
+async def test_first_text_is_measured(worker):
+    """The time to the first text is known after a job, not from memory, and not of another model."""
+    editor = Editor(worker(), "import o", "\n", OPTIONS)
+    assert editor.service.first_text_s is None
+
+    await editor.shown()
+    measured = editor.service.first_text_s
+    assert measured > 0
+    await editor.shown()
+    assert editor.service.first_text_s == measured
+    editor.service.reset()
+    assert editor.service.first_text_s is None
