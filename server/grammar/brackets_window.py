@@ -36,8 +36,8 @@ DOCUMENTS = 4
 
 _PARTNERS = {ord("("): b")", ord("["): b"]", ord("{"): b"}"}
 
-_Stack = tuple["_Stack", bytes] | None
-"""Open brackets: the opener's text, and what is open around it."""
+_Stack = tuple["_Stack", bytes, int] | None
+"""Open brackets: what is open around the innermost, its opener's text and position."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,52 @@ def bracket_window(
     openers: list[bytes] = []
     stack = start.stack
     while stack is not None:
-        stack, opener = stack
+        stack, opener, _ = stack
         openers.append(opener + b"\n")
     return b"".join(reversed(openers)) + before[start.position :]
+
+
+def item_start(
+    before: bytes, lexemes: re.Pattern[bytes], item: re.Pattern[bytes], anywhere: bool = False
+) -> int | None:
+    r"""Where the last line starts that an item of the file starts on.
+
+    Args:
+        before: The text before the cursor, with `\n` line ends.
+        lexemes: As for `bracket_window`.
+        item: Matches at the start of such a line.
+        anywhere: Whether that may be within brackets: one that was never closed, say. Else it is
+            outside of all brackets and lexemes.
+    """
+    scan = _scanned(before, lexemes, {})
+    position, end = len(before) + 1, scan.end.position
+    while position > end and (anywhere or scan.end.stack is None):  # lines without lexemes
+        position = before.rfind(b"\n", max(end - 1, 0), position - 1) + 1
+        if position >= end and item.match(before, position):
+            return position
+    last = len(scan.places)
+    if not anywhere and scan.end.stack is not None:
+        last = bisect_right(scan.places, _outermost(scan.end.stack), key=lambda p: p.position)
+    for place in reversed(scan.places[:last]):
+        if (anywhere or place.stack is None) and item.match(before, place.position):
+            return place.position
+    return None
+
+
+def innermost(before: bytes, lexemes: re.Pattern[bytes], opener: bytes) -> int | None:
+    """Where the last bracket of a kind is that is still open; None if none is."""
+    stack = _scanned(before, lexemes, {}).end.stack
+    while stack is not None and stack[1] != opener:
+        stack = stack[0]
+    return stack[2] if stack else None
+
+
+def _outermost(stack: _Stack) -> int:
+    """The position of the first bracket that is open."""
+    position = 0
+    while stack is not None:
+        stack, _, position = stack
+    return position
 
 
 def _start(scan: _Scan, dependent: re.Pattern[bytes] | None) -> _Place:
@@ -172,7 +215,7 @@ def _go_on(
             places.append(_Place(start, stack))
         position = end
         if match.lastgroup == "open":
-            stack = (stack, match[0])
+            stack = (stack, match[0], start)
         elif match.lastgroup == "close":
             partner = stack if pattern is not lexemes else _partner(stack, match[0])
             if partner is None or partner is not stack:
