@@ -270,7 +270,7 @@ async def test_the_real_model(completer, report):
 
 
 async def test_first_text_is_measured(worker):
-    """The time to the first text is known after a job, not from memory, and not of another model."""
+    """The time to the first text is known after a job: of this model, and not from memory."""
     editor = Editor(worker(), "import o", "\n", OPTIONS)
     assert editor.service.first_text_s is None
 
