@@ -3,23 +3,23 @@
 A token that is not text (control, unknown, unused) is never generated; one that means the end of
 something ends the text. What is given back is only what comes after the cursor.
 
-Not here: which tokens are re-typed (`retyping`), what is shown of the text (`rules`).
+Not here: which tokens are re-typed (`retyping`), how one is chosen (`choosing`), what is shown of
+the text (`rules`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, replace
 
 from healing.rows import RowCache
-from healing.sampling import GREEDY, Sampling, choose, log_normaliser
+from healing.sampling import GREEDY, Sampling
 from healing.stitch import Stitch
 from healing.tokenization import Tokenization
+from server.choosing import chooser_for
 from server.engine import ROOT, TokenEngine
+from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
-from server.retyping import Healed, constrained_healing, exact_healing
+from server.retyping import constrained_healing, exact_healing, no_healing
 
 METHODS = ("exact", "align", "one", "off")
 """Healing methods, best first. `off` needs a prompt whose hole is at the cursor."""
@@ -33,43 +33,17 @@ class Generation:
     """Whole, valid characters, line ends as LF."""
     logprobs: tuple[float, ...]
     """For every token after the cursor (the first may share its token with typed text): natural
-    log of its probability."""
+    log of the model's own probability of it, whatever a grammar refused."""
     ended: str
-    """`stop token`, `stop rule` or `token limit`; `unfinished` if more is to come."""
+    """`stop token`, `stop rule`, `token limit`, or `no fitting token` if the grammar allows none;
+    `unfinished` if more is to come."""
     healing: HealingReport
     reused: int
     """Prompt tokens that were in memory."""
     prompt: int
     """Prompt tokens: the head and what was typed, as it was re-typed."""
-
-
-@dataclass(frozen=True)
-class Chooser:
-    """The choice of the next token where nothing is owed."""
-
-    not_text: NDArray[np.int64]
-    """Ids that are never chosen: no text, and no end of it."""
-    stops: frozenset[int]
-    sampling: Sampling
-    random: np.random.Generator
-
-    def __call__(self, row: NDArray[np.float32]) -> tuple[int | None, float]:
-        """The chosen token and the natural log of its probability; None for the end of the text.
-
-        Args:
-            row: Logits, shape (vocabulary,); is left as it is.
-        """
-        temperature = self.sampling.temperature or 1.0
-        logits = row.copy()
-        logits[self.not_text] = -np.inf
-        normaliser = log_normaliser(logits, temperature)
-        if self.sampling.temperature:
-            logprobs = logits.astype(np.float64) / temperature - normaliser
-            token = int(choose(logprobs, self.sampling, self.random)[0])
-        else:
-            token = int(np.argmax(logits))
-        logprob = float(logits[token]) / temperature - normaliser
-        return (None if token in self.stops else token), logprob
+    masked: bool = False
+    """Whether all of it was written under a grammar's mask."""
 
 
 def generate(
@@ -82,6 +56,7 @@ def generate(
     max_tokens: int,
     should_stop: Callable[[bytes], bool],
     sampling: Sampling = GREEDY,
+    mask: Mask | None = None,
     note: str | None = None,
     on_progress: Callable[[Generation], None] = lambda _: None,
 ) -> Generation:
@@ -96,6 +71,8 @@ def generate(
         max_tokens: The most tokens to write after the cursor, the healed one included.
         should_stop: Whether the text after the cursor, so far, is all that is wanted.
         sampling: How tokens are chosen.
+        mask: A grammar's view of what is written; is told of every token. It is given up if it
+            refuses everything that could come first: no person's text prevents a completion.
         note: Goes to the report: why this method and not another.
         on_progress: Is given what is there so far, each time that the text has grown by whole
             characters; it ended `unfinished`.
@@ -103,30 +80,30 @@ def generate(
     Raises:
         Cancelled, EngineError: As the engine does.
     """
-    random = np.random.default_rng(sampling.seed)
-    usable = np.zeros(len(engine.vocabulary), dtype=bool)
-    usable[engine.vocabulary.text_ids()] = True
-    usable[list(engine.stops)] = True
-    chooser = Chooser(np.flatnonzero(~usable), engine.stops, sampling, random)
+    chooser = chooser_for(engine, tokenization, sampling, mask)
     if method == "exact":
-        healed = exact_healing(engine, tokenization, prompt, rows, sampling, random)
+        healed = exact_healing(engine, prompt, rows, chooser)
     elif method == "off":
-        healed = _unhealed(engine, prompt, chooser)
+        healed = no_healing(engine, prompt, chooser)
     else:
-        healed = constrained_healing(
-            engine, tokenization, prompt, method, sampling, random, note=note
-        )
+        healed = constrained_healing(engine, prompt, method, chooser, note=note)
+    mask = healed.mask
+    chooser = replace(chooser, mask=mask)
     slot, token = healed.slot, healed.token
     prompt_tokens, reused = len(slot.tokens), slot.reused
     logprobs = [healed.logprob]
     stitch = Stitch()
 
     def so_far(text: bytes, ended: str) -> Generation:
-        return Generation(text, tuple(logprobs), ended, healed.report, reused, prompt_tokens)
+        return Generation(
+            text, tuple(logprobs), ended, healed.report, reused, prompt_tokens, mask is not None
+        )
 
     piece = healed.visible
     ended = "stop token"
     while token is not None:
+        if mask is not None:
+            mask.push(piece)
         if stitch.push(piece):
             text = bytes(stitch.text[: stitch.given])
             on_progress(so_far(text, "unfinished"))
@@ -138,19 +115,15 @@ def generate(
             break
         [row] = engine.evaluate(slot, [(ROOT, token)], [0])
         engine.keep(slot, 0)
-        token, logprob = chooser(row)
+        choice = chooser(row)
+        if choice is None and not stitch.text:
+            mask, chooser = None, replace(chooser, mask=None)
+            choice = chooser(row)
+        if choice is None:
+            ended = "no fitting token"
+            break
+        token = choice.token
         if token is not None:
-            logprobs.append(logprob)
+            logprobs.append(choice.logprob)
             piece = engine.vocabulary[token]
     return so_far(stitch.finish(), ended)
-
-
-def _unhealed(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:
-    """The hole at the cursor, and whatever the model says there."""
-    passes = engine.forward_passes
-    slot = engine.open(prompt.head)
-    [row] = engine.evaluate(slot, [], [ROOT])
-    token, logprob = chooser(row)
-    visible = b"" if token is None else engine.vocabulary[token]
-    report = HealingReport(mode="off", forward_passes=engine.forward_passes - passes)
-    return Healed(slot, token, visible, logprob, report)

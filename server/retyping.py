@@ -2,9 +2,14 @@
 
 Each takes a prompt and returns the first token after which text stands beyond the cursor. It is
 not yet evaluated: `decoding` goes on from there, the same way after every method.
+
+A grammar's state stands at the cursor, as all spellings of what is typed say the same to it. It is
+asked about what a token shows beyond the cursor, and about the end of the text there. If nothing
+that is looked at passes, it is given up for the request: a person's text never blocks a completion.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +20,14 @@ from healing.constrained import Retyping, aligned, loose, one_token
 from healing.covers import ROOT as TRUNK
 from healing.covers import CoveringTree, covering_tree
 from healing.rows import RowCache
-from healing.sampling import Sampling, choose, log_normaliser
 from healing.tokenization import Tokenization
+from server.choosing import Choice, Chooser, accepting
 from server.engine import ROOT, Slot, TokenEngine
+from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
+
+Row = NDArray[np.float32]
 
 NEGLIGIBLE = 1e-4
 """A tree path with a smaller share than this is not evaluated if its share is known beforehand."""
@@ -39,41 +47,63 @@ class Healed:
     visible: bytes
     """The bytes of `token` after the cursor; may be empty after `one_token`."""
     logprob: float
-    """Natural log of the probability of `visible` (of the token, for methods of one path)."""
+    """Natural log of the model's own probability of `visible` (of the tokens, for methods of one
+    path), whatever a grammar refused."""
     report: HealingReport
+    mask: Mask | None
+    """The grammar's mask for what follows; None if there is none, or it was given up."""
 
 
-def exact_healing(
-    engine: TokenEngine,
-    tokenization: Tokenization,
-    prompt: Prompt,
-    rows: RowCache,
-    sampling: Sampling,
-    random: np.random.Generator,
-) -> Healed:
+def no_healing(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:
+    """The hole at the cursor, and whatever the model says there.
+
+    Args:
+        engine: Any engine.
+        prompt: One whose hole is at the cursor.
+        chooser: How tokens are chosen.
+    """
+    passes = engine.forward_passes
+    slot = engine.open(prompt.head)
+    [row] = engine.evaluate(slot, [], [ROOT])
+    choice = chooser(row)
+    if choice is None:
+        chooser = replace(chooser, mask=None)
+        choice = chooser(row)
+    assert choice is not None
+    visible = b"" if choice.token is None else engine.vocabulary[choice.token]
+    report = HealingReport(mode="off", forward_passes=engine.forward_passes - passes)
+    return Healed(slot, choice.token, visible, choice.logprob, report, chooser.mask)
+
+
+def exact_healing(engine: TokenEngine, prompt: Prompt, rows: RowCache, chooser: Chooser) -> Healed:
     """Score all covers of the typed text in one forward pass and take the best visible text.
 
     Args:
         engine: It must be able to evaluate trees (`info.trees`).
-        tokenization: The model's tokenizer.
         prompt: An anchored prompt.
         rows: What is known of this prompt's head from earlier requests; is added to.
-        sampling: Greedy takes the most probable first text; else a leaf is drawn.
-        random: Used if the choice is not greedy.
+        chooser: Greedy takes the most probable first text; else a leaf is drawn.
     """
     passes = engine.forward_passes
+    tokenization, sampling, mask = chooser.tokenization, chooser.sampling, chooser.mask
     tree = covering_tree(prompt.typed, tokenization)
     needed = exact.unscored(tree, rows, NEGLIGIBLE)
     evaluated: dict[int, int] = {}
     slot: Slot | None = None
     if needed:
         slot, evaluated = _evaluate(engine, prompt, tree, set(needed), rows)
-    scored = exact.score(tree, rows, engine.stops, sampling.temperature or 1.0)
+    accepts = None if mask is None else accepting(mask)
+    scored = exact.score(tree, rows, engine.stops, sampling.temperature or 1.0, accepts)
     choice = most_probable(scored)
+    if not choice.probability and mask is not None:
+        mask = None
+        scored = replace(scored, accepts=None)
+        choice = most_probable(scored)
     leaf, logprob = choice.leaf, float(np.log(max(choice.probability, 1e-300)))
     if sampling.temperature:
-        leaf = draw(scored, sampling, random)
+        leaf = draw(scored, sampling, chooser.random)
         logprob = leaf.logprob - choice.reading.logprob
+    logprob += float(np.log(max(1 - choice.reading.refused, 1e-300)))
 
     if slot is not None and leaf.node in evaluated:
         engine.keep(slot, evaluated[leaf.node])
@@ -92,7 +122,7 @@ def exact_healing(
         ),
     )
     token = leaf.token if leaf.visible else None
-    return Healed(slot, token, leaf.visible, logprob, report)
+    return Healed(slot, token, leaf.visible, logprob, report, mask)
 
 
 def _evaluate(
@@ -119,26 +149,20 @@ def _evaluate(
 
 
 def constrained_healing(
-    engine: TokenEngine,
-    tokenization: Tokenization,
-    prompt: Prompt,
-    method: str,
-    sampling: Sampling,
-    random: np.random.Generator,
-    note: str | None = None,
+    engine: TokenEngine, prompt: Prompt, method: str, chooser: Chooser, note: str | None = None
 ) -> Healed:
     """Take tokens back and choose again, step by step, among those that agree with the text.
 
     Args:
         engine: Any engine.
-        tokenization: The model's tokenizer.
         prompt: An anchored prompt; the methods are compared on equal prompts.
         method: `align` (within the covering tree), `loose` (by bytes alone) or `one`.
-        sampling: How to choose at each step.
-        random: Used if the choice is not greedy.
+        chooser: How to choose at each step. A grammar has a say where a token reaches beyond the
+            cursor; a step may lead where none does that it allows, and then it is given up.
         note: Why this method is used although another was asked for.
     """
     passes = engine.forward_passes
+    tokenization = chooser.tokenization
     if method == "align":
         retyping = aligned(covering_tree(prompt.typed, tokenization))
     elif method == "loose":
@@ -151,8 +175,13 @@ def constrained_healing(
     owed = retyping.owed
     logprob = 0.0
     while True:
-        token, step = _step(engine, retyping, path, owed, row, sampling, random)
-        logprob += step
+        choice = _step(chooser, retyping, path, owed, row)
+        if choice is None:
+            chooser = replace(chooser, mask=None)
+            choice = _step(chooser, retyping, path, owed, row)
+        assert choice is not None, f"no token agrees with the owed bytes {owed!r}"
+        token = choice.token
+        logprob += choice.logprob
         piece = b"" if token is None else tokenization.vocabulary[token]
         if token is None or len(piece) > len(owed) or method == "one":
             break
@@ -167,30 +196,16 @@ def constrained_healing(
         forward_passes=engine.forward_passes - passes,
         note=note,
     )
-    return Healed(slot, token, piece[len(owed) :], logprob, report)
+    return Healed(slot, token, piece[len(owed) :], logprob, report, chooser.mask)
 
 
 def _step(
-    engine: TokenEngine,
-    retyping: Retyping,
-    path: exact.Path,
-    owed: bytes,
-    row: NDArray[np.float32],
-    sampling: Sampling,
-    random: np.random.Generator,
-) -> tuple[int | None, float]:
-    """The next token under the mask, with its log probability; None for the end of the text."""
-    ids = retyping.allowed(path, owed)
-    stops = np.fromiter(() if owed else engine.stops, dtype=np.int64)
-    choices = np.concatenate([ids, stops])
-    temperature = sampling.temperature or 1.0
-    logprobs = row[choices].astype(np.float64) / temperature - log_normaliser(row, temperature)
-    for index in choose(logprobs, sampling, random).tolist():
-        if index >= len(ids):
-            return None, float(logprobs[index])
-        if retyping.admits(path, int(ids[index])):
-            return int(ids[index]), float(logprobs[index])
-    raise AssertionError(f"no token agrees with the owed bytes {owed!r}")
+    chooser: Chooser, retyping: Retyping, path: exact.Path, owed: bytes, row: Row
+) -> Choice | None:
+    """The next token under the mask; None if the grammar refuses all that agree."""
+    stops = np.fromiter(() if owed else chooser.stops, dtype=np.int64)
+    among = np.concatenate([retyping.allowed(path, owed), stops])
+    return chooser(row, owed, among, partial(retyping.admits, path))
 
 
 def _taken_back(owed: bytes, typed: bytes, tokenization: Tokenization) -> int:

@@ -12,6 +12,12 @@ class Mask(Protocol):
         Takes some 3 to 15 us for a token.
         """
 
+    def fitting(self, text: bytes) -> int:
+        """How many bytes of a text could come next; all of them if it is allowed.
+
+        What is refused from a byte on is refused however it goes on.
+        """
+
     def may_end(self) -> bool:
         """Whether the text could end here: what follows the hole would fit."""
 

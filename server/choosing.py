@@ -1,0 +1,157 @@
+"""Choosing the next token: by the model's probabilities, among those that a grammar allows.
+
+Tokens are tried in the order of their probability, or in the order of a draw without replacement,
+and the first that passes is taken. That is exactly what a mask over the whole vocabulary would
+give, renormalised (the first half of AWRS, arXiv 2504.05410), and nearly always costs one check.
+
+Where a grammar refuses much, its refusals are used well: what it refuses from some byte on it
+refuses of all tokens that start with the bytes up to there, and in byte order these are one run. So
+some hundred checks exclude a vocabulary of 152,000 tokens where a single byte may come.
+
+Probabilities that are given back are the model's own, whatever was refused: they tell how much the
+model likes what was written, which a grammar does not change.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from healing.exact import Accepts
+from healing.sampling import Sampling, log_normaliser, truncate
+from healing.tokenization import Tokenization
+from server.engine import TokenEngine
+from server.grammar.mask import Mask
+
+TRIES = 4096
+"""Tokens tried for one choice. A grammar that refuses more has gone wrong, and costs time."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A token that was chosen."""
+
+    token: int | None
+    """None for the end of the text."""
+    logprob: float
+    """Natural log of the model's own probability of it, among all that is text or its end."""
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """The choice of the next token."""
+
+    tokenization: Tokenization
+    not_text: NDArray[np.int64]
+    """Ids that are never chosen: no text, and no end of it."""
+    stops: frozenset[int]
+    sampling: Sampling
+    random: np.random.Generator
+    mask: Mask | None
+    """What a grammar says; None if everything is allowed."""
+
+    def __call__(
+        self,
+        row: NDArray[np.float32],
+        owed: bytes = b"",
+        among: NDArray[np.int64] | None = None,
+        admits: Callable[[int], bool] = lambda _: True,
+    ) -> Choice | None:
+        """The token to take; None if none passes.
+
+        If truncation (top-k, top-p, min-p) leaves none that passes, the most probable of all others
+        is taken.
+
+        Args:
+            row: Logits, shape (vocabulary,); is left as it is.
+            owed: Typed bytes that the token has to write again. The grammar stands behind them: it
+                is asked about what a token shows after them.
+            among: The only ids to choose from; None for all.
+            admits: A slower second test of a token.
+        """
+        temperature = self.sampling.temperature or 1.0
+        logits = row.copy()
+        logits[self.not_text] = -np.inf
+        normaliser = log_normaliser(logits, temperature)
+        if among is not None:
+            allowed = np.full_like(logits, -np.inf)
+            allowed[among] = logits[among]
+            logits = allowed
+        token = None
+        if self.sampling.temperature:
+            token = self._first(self._drawn(logits), owed, admits)
+        if token is None:
+            token = self._first(logits, owed, admits)
+        if token is None:
+            return None
+        logprob = float(row[token]) / temperature - normaliser
+        return Choice(None if token in self.stops else token, logprob)
+
+    def _drawn(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Values whose order is that of draws without replacement; -inf for what truncation cut.
+
+        By the Gumbel trick, as in `sampling.choose`.
+        """
+        values = np.full(len(logits), -np.inf)
+        usable = np.flatnonzero(np.isfinite(logits))
+        scaled = logits[usable].astype(np.float64) / self.sampling.temperature
+        kept = truncate(scaled, self.sampling)
+        drawn = np.flatnonzero(np.isfinite(kept))
+        values[usable[drawn]] = kept[drawn] + self.random.gumbel(size=len(drawn))
+        return values
+
+    def _first(
+        self, values: NDArray[np.floating], owed: bytes, admits: Callable[[int], bool]
+    ) -> int | None:
+        """The id with the highest value that passes; `values` is used up."""
+        for _ in range(TRIES):
+            token = int(np.argmax(values))
+            if values[token] == -np.inf:
+                break
+            if token in self.stops:
+                if self.mask is None or self.mask.may_end():
+                    return token
+                values[list(self.stops)] = -np.inf
+                continue
+            shown = self.tokenization.vocabulary[token][len(owed) :]
+            fits = len(shown) if self.mask is None or not shown else self.mask.fitting(shown)
+            if fits < len(shown):
+                refused = self.tokenization.trie.starting_with(owed + shown[: fits + 1])
+                values[refused] = -np.inf
+            elif admits(token):
+                return token
+            else:
+                values[token] = -np.inf
+        return None
+
+
+def chooser_for(
+    engine: TokenEngine, tokenization: Tokenization, sampling: Sampling, mask: Mask | None
+) -> Chooser:
+    """The choice of tokens of one request."""
+    usable = np.zeros(len(engine.vocabulary), dtype=bool)
+    usable[engine.vocabulary.text_ids()] = True
+    usable[list(engine.stops)] = True
+    random = np.random.default_rng(sampling.seed)
+    return Chooser(tokenization, np.flatnonzero(~usable), engine.stops, sampling, random, mask)
+
+
+def accepting(mask: Mask) -> Accepts:
+    """What a grammar says of first texts, as healing asks it; it is asked as little as can be."""
+    known: dict[bytes, bool] = {}
+
+    def accepts(text: bytes) -> bool:
+        if text not in known:
+            if not text:
+                known[text] = mask.may_end()
+            elif any(known.get(text[:size]) is False for size in range(1, len(text))):
+                known[text] = False
+            else:
+                fits = mask.fitting(text)
+                known[text] = fits == len(text)
+                if fits < len(text):
+                    known[text[: fits + 1]] = False
+        return known[text]
+
+    return accepts

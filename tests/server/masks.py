@@ -1,0 +1,52 @@
+"""Masks of toy languages: as slow and plain as the definition of a mask."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+
+class ToyMask:
+    """A mask by two plain tests of all that is written after the cursor."""
+
+    def __init__(
+        self, viable: Callable[[bytes], bool], ends: Callable[[bytes], bool] = lambda _: True
+    ) -> None:
+        """`viable` holds of every first part of a text of which it holds."""
+        self.viable, self.ends = viable, ends
+        self.written = b""
+        self.asked: list[bytes] = []
+
+    def allows(self, text: bytes) -> bool:
+        return self.fitting(text) == len(text)
+
+    def fitting(self, text: bytes) -> int:
+        self.asked.append(text)
+        size = 0
+        while size < len(text) and self.viable(self.written + text[: size + 1]):
+            size += 1
+        return size
+
+    def may_end(self) -> bool:
+        return self.ends(self.written)
+
+    def push(self, text: bytes) -> None:
+        self.written += text
+
+
+def no_doubles(text: bytes) -> bool:
+    """No byte comes twice in a row."""
+    return all(left != right for left, right in pairwise(text))
+
+
+def brackets(text: bytes) -> bool:
+    """Round brackets are closed only if they are open."""
+    depth = 0
+    for byte in text:
+        depth += (byte == ord("(")) - (byte == ord(")"))
+        if depth < 0:
+            return False
+    return True
+
+
+def closed(text: bytes) -> bool:
+    """All brackets are closed."""
+    return text.count(b"(") == text.count(b")")

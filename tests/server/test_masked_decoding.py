@@ -1,0 +1,138 @@
+"""The decoding loop under a grammar's mask, with toy languages."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from healing.rows import RowCache
+from healing.sampling import GREEDY, Sampling
+from server.decoding import METHODS, generate
+from server.prompt import Prompt
+from tests.server.engines import Scripted
+from tests.server.masks import ToyMask, brackets, closed, no_doubles
+
+HEALING = [*METHODS, "loose"]
+
+
+@pytest.fixture(scope="module")
+def write(tiny_completer):
+    """Lets an engine go on with what is typed, under a mask."""
+
+    def run(mask, method="off", typed=b"", *, engine=tiny_completer.engine, tokens=12, **options):
+        fim = engine.fim
+        head = (fim.prefix, fim.suffix, fim.middle)
+        return generate(
+            engine,
+            tiny_completer.tokenization,
+            Prompt(head, typed if method != "off" else b"", "fim"),
+            method,
+            rows=RowCache(),
+            max_tokens=tokens,
+            should_stop=lambda _: False,
+            mask=mask,
+            **options,
+        )
+
+    return run
+
+
+@given(
+    st.sampled_from(HEALING),
+    st.sampled_from([b"", b"print(to", b"x = ", b"\xff", "größ".encode()[:4]]),
+    st.sampled_from([(no_doubles, lambda _: True), (brackets, closed)]),
+    st.sampled_from([0.0, 0.5, 4.0]),
+    st.integers(0, 2**32),
+)
+@settings(deadline=None, max_examples=150)
+def test_all_that_is_written_is_viable(write, method, typed, language, temperature, seed):
+    """Whatever the model wants: after every token the text can go on, and it ends where it may."""
+    mask = ToyMask(*language)
+    viable, ends = language
+
+    sampling = Sampling(temperature, seed=seed) if temperature else GREEDY
+    generation = write(mask, method, typed, sampling=sampling)
+
+    assert generation.masked
+    assert viable(mask.written)
+    assert mask.written.startswith(generation.text)
+    if generation.ended == "stop token":
+        assert ends(mask.written)
+    else:
+        assert generation.ended == "token limit"
+
+
+@pytest.mark.parametrize("method", HEALING)
+def test_a_mask_that_allows_everything_changes_nothing(write, method):
+    """Not even the probabilities, but for the noise of what is in memory."""
+    with_mask = write(ToyMask(lambda _: True), method, b"print(to")
+    without = write(None, method, b"print(to")
+
+    assert with_mask.text == without.text
+    assert with_mask.logprobs == pytest.approx(without.logprobs, abs=0.02)
+    assert with_mask.masked
+    assert not without.masked
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, Sampling(1.0, seed=3)], ids=["greedy", "drawn"])
+@pytest.mark.parametrize("method", HEALING)
+def test_a_mask_that_refuses_everything_is_given_up(write, method, sampling):
+    """A grammar never prevents a completion; it is not asked again."""
+    mask = ToyMask(lambda _: False, lambda _: False)
+
+    generation = write(mask, method, b"print(to", sampling=sampling)
+    refused = write(None, method, b"print(to", sampling=sampling)
+
+    assert not generation.masked
+    assert mask.written == b""
+    assert generation.ended != "no fitting token"
+    if method in {"exact", "off"} and sampling == GREEDY:  # the others went another way by then
+        assert generation.text == refused.text
+
+
+def test_refused_text_is_replaced(write, tiny_completer):
+    """The model's wish is refused, and it goes on from what it wrote instead."""
+    script = tiny_completer.tokenization.encode(b"f(a))) + 1")
+    engine = Scripted(tiny_completer.engine, script)
+
+    generation = write(ToyMask(brackets, closed), engine=engine, tokens=len(script) + 2)
+
+    assert brackets(generation.text)
+    assert generation.text.startswith(b"f(a)")
+    assert b"))" not in generation.text
+
+
+def test_the_end_may_be_refused(write, tiny_completer):
+    """What follows does not fit yet: the text goes on up to the limit, or to where it fits."""
+    script = tiny_completer.tokenization.encode(b"f(a")
+    mask = ToyMask(brackets, closed)
+    engine = Scripted(tiny_completer.engine, script)
+
+    generation = write(mask, engine=engine, tokens=len(script) + 5)
+
+    assert generation.text.startswith(b"f(a")
+    assert len(generation.text) > 3
+    assert generation.ended == ("stop token" if closed(generation.text) else "token limit")
+
+
+def test_no_fitting_token(write):
+    """Where nothing may follow and the text may not end, it ends, and says so."""
+    mask = ToyMask(lambda text: len(text) <= 4, lambda _: False)
+
+    generation = write(mask, tokens=12)
+
+    assert generation.ended == "no fitting token"
+    assert len(mask.written) == 4
+
+
+def test_probabilities_are_the_models_own(write, tiny_completer):
+    """A refused favourite leaves its probability with itself."""
+    script = tiny_completer.tokenization.encode(b")")
+    engine = Scripted(tiny_completer.engine, script)
+    usable = len({*engine.vocabulary.text_ids().tolist(), *engine.stops})
+
+    generation = write(ToyMask(brackets), engine=engine, tokens=1)
+
+    assert generation.text != b")"
+    other = -9 - np.log(1 + (usable - 1) * np.exp(-9.0))
+    assert generation.logprobs == pytest.approx([other], abs=1e-4)
