@@ -1,0 +1,212 @@
+r"""A grammar's mask over the text that a model writes at the cursor.
+
+It holds a syntax state behind the text before the cursor and what was written since, and the texts
+that may follow the hole. There may be several: of closers after the cursor, the model may write
+all, some or none, and rules put the missing ones back::
+
+    mask = GrammarMask(standing, [b"\nprint(x)\n", b")\nprint(x)\n"], inside=False)   # foo(║)
+    mask.allows(b"a +"), mask.allows(b"a ]")      # True, False
+    mask.push(b"a +")
+    mask.may_end()                                # False: neither of the two may come next
+
+It notes the lengths at which what follows would fit, for `fit`: those of whole lines, and inside a
+line those of whole words and signs. The end of the text is never refused for ever: what follows may
+be broken, and tokens written against the model's will are no good. Nor does a slow grammar ever
+stop a text: past a limit the mask lets everything pass.
+
+Whether what follows fits is asked of its first 256 bytes. An open bracket may swallow these, so the
+longest fitting lengths are compared over more of it at the end (`fits`). What follows may be broken
+somewhere in the person's own text, or lack what is still to be typed, and nobody knows whether the
+document was whole before. So a length is good if no other one comes further over what follows.
+
+What is not here: the choice of tokens, and what is cut (`fit`).
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from time import perf_counter
+
+from server.grammar.fit import Fits
+from server.grammar.ladder import Standing
+from server.grammar.report import GrammarReport
+from server.grammar.state import SyntaxState, TooSlow
+
+FOLLOWING = 256
+"""Bytes of what follows that must fit where a text may end: 0.3 ms where they do, far less where
+they don't."""
+
+FURTHER = 2048
+"""Bytes over which the best lengths are compared at the end: some 10 ms at worst for each."""
+
+COMPARED = 4
+"""The longest lengths that are compared."""
+
+ENDS_REFUSED = 3
+"""The end is refused at so many places: enough for brackets still to be closed."""
+
+PATIENCE_S = 1.0
+"""A mask that took longer for a text lets everything pass; some hundred times what is usual."""
+
+COMPARING_S = 0.1
+"""The longest that what follows may take to be read once."""
+
+LINE_FEED = 0x0A
+_LINES = re.compile(rb"[^\n]+|\n[^\n]*")
+_PIECES = re.compile(rb"[\w\x80-\xff]+|[^\w\x80-\xff]")
+_WORD = frozenset(byte for byte in range(256) if byte >= 0x80 or re.match(rb"\w", bytes([byte])))
+
+
+class GrammarMask:
+    """The `Mask` of a request. Not safe for use by two threads at once."""
+
+    def __init__(self, standing: Standing, follows: Iterable[bytes], *, inside: bool) -> None:
+        r"""Start at the cursor.
+
+        Args:
+            standing: Where a climb of the ladder ended, with a state.
+            follows: The texts that may follow the hole, with `\n` line ends; the first 2 kB of each
+                are looked at.
+            inside: Whether code follows on the cursor's line, so that the text may have to end
+                anywhere.
+        """
+        assert standing.state is not None
+        self._state = standing.state
+        self._report = standing.report
+        self._follows = tuple(follow[:FURTHER] for follow in follows)
+        self._inside = inside
+        self._text = bytearray()
+        self._ends: dict[int, bool] = {}
+        self._refused_ends: list[int] = []
+        self._reason: str | None = None
+        self._checks = self._refused = 0
+        self._seconds = 0.0
+
+    def allows(self, text: bytes) -> bool:
+        """Whether the text written so far could go on with this (any bytes)."""
+        return self.fitting(text) == len(text)
+
+    def fitting(self, text: bytes) -> int:
+        """How many bytes of this could come next."""
+        if self._reason:
+            return len(text)
+        started = perf_counter()
+        try:
+            fits = self._state.fitting(text)
+        except TooSlow as error:
+            self._let_pass(str(error))
+            return len(text)
+        self._checks += 1
+        self._refused += fits < len(text)
+        self._count(started)
+        return fits
+
+    def may_end(self) -> bool:
+        """Whether the text could end here: what follows the hole would fit, or never will."""
+        if self._reason or self._fits_here():
+            return True
+        here = len(self._text)
+        if here not in self._refused_ends:
+            self._refused_ends.append(here)
+        return len(self._refused_ends) > ENDS_REFUSED
+
+    def push(self, text: bytes) -> None:
+        """Note that this was written. What was not allowed switches the mask off."""
+        for piece in _PIECES.findall(text) if self._inside else _LINES.findall(text):
+            joins = self._text and self._text[-1] in _WORD and piece[0] in _WORD
+            if not self._reason and (piece[0] == LINE_FEED or (self._inside and not joins)):
+                self._fits_here()
+            if not self._reason:
+                self._feed(piece)
+            self._text += piece
+
+    def fits(self, length: int) -> Fits:
+        """Where the text could end, up to a length in bytes; to be asked when it is written.
+
+        If the mask lets everything pass, the text may end where it does.
+        """
+        self._fits_here()
+        if self._reason:
+            return Fits((length,))
+        ends = [end for end, fits in sorted(self._ends.items()) if fits and end <= length]
+        if any(len(follow) > FOLLOWING for follow in self._follows):
+            ends = self._best(ends)
+        wanted = next((end for end in self._refused_ends if end < length), None)
+        return Fits(tuple(ends), wanted)
+
+    def report(self) -> GrammarReport:
+        """What was done so far."""
+        reasons = [self._report.reason, self._reason]
+        if len(self._refused_ends) > ENDS_REFUSED:
+            reasons.append("what follows the cursor fits after nothing that was written")
+        return replace(
+            self._report,
+            reason="; ".join(filter(None, reasons)) or None,
+            checks=self._checks,
+            refused=self._refused,
+            check_ms=1e3 * self._seconds,
+        )
+
+    def _feed(self, piece: bytes) -> None:
+        started = perf_counter()
+        try:
+            if self._state.feed(piece) < len(piece):
+                self._let_pass("the text left the grammar")
+        except TooSlow as error:
+            self._let_pass(str(error))
+        self._count(started)
+
+    def _fits_here(self) -> bool:
+        here = len(self._text)
+        if here not in self._ends:
+            started = perf_counter()
+            try:
+                self._ends[here] = any(self._follow_fits(follow) for follow in self._follows)
+            except TooSlow as error:
+                self._let_pass(str(error))
+                return True
+            self._count(started)
+        return self._ends[here]
+
+    def _follow_fits(self, follow: bytes) -> bool:
+        # Two words that meet are one word that nobody wrote.
+        if self._text and follow and self._text[-1] in _WORD and follow[0] in _WORD:
+            return False
+        if not follow.strip():
+            return True
+        return self._state.check(follow[:FOLLOWING])
+
+    def _best(self, ends: list[int]) -> list[int]:
+        """Without those of the longest ends from which less of what follows can be read."""
+        started = perf_counter()
+        unread: dict[int, int] = {}
+        probe, place = self._state.fork(), len(self._text)
+        try:
+            for end in ends[: -COMPARED - 1 : -1]:
+                probe.rollback(place - end)
+                place = end
+                unread[end] = min(_unread(probe, follow) for follow in self._follows)
+                if not unread[end]:
+                    break
+        except TooSlow as error:
+            self._let_pass(str(error))
+            return ends
+        self._count(started)
+        least = min(unread.values(), default=0)
+        return [end for end in ends if unread.get(end, least) == least]
+
+    def _let_pass(self, reason: str) -> None:
+        self._reason = f"checked no further after {len(self._text)} bytes: {reason}"
+
+    def _count(self, started: float) -> None:
+        self._seconds += perf_counter() - started
+        if self._seconds > PATIENCE_S and not self._reason:
+            self._let_pass("the grammar is too slow for this text")
+
+
+def _unread(state: SyntaxState, follow: bytes) -> int:
+    """How many bytes of what follows don't fit; at least one if it may not end where it does."""
+    fits = state.feed(follow, COMPARING_S)
+    open_end = fits == len(follow) < FURTHER and not state.accepting
+    state.rollback(fits)
+    return len(follow) - fits + open_end

@@ -1,0 +1,136 @@
+"""Down the ladder: the best grammar that the text before the cursor fits.
+
+A person's text is often broken somewhere, and a grammar may be wrong about what it has not seen. So
+the first rung whose window fits its grammar in time is taken, and where none does, nothing is
+checked. Every rung that was passed leaves a reason, in one line::
+
+    window: line 12 does not fit python
+
+What is not here: the rungs of a language (`languages` and the modules that it names).
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Literal
+
+from server.errors import GrammarError
+from server.grammar import templates
+from server.grammar.kept import KeptStates
+from server.grammar.report import GrammarReport
+from server.grammar.rungs import Ladder, Rung
+from server.grammar.state import SyntaxState
+
+logger = logging.getLogger("midtoken.grammar")
+
+Mode = Literal["auto", "structural", "off"]
+"""As much as is known of the language and fits; only structural rungs; nothing."""
+
+RUNG_S = 0.15
+"""The longest that a rung may take to read its window: some 20 kB at the slowest grammar's pace.
+What it has read is kept, so that the next request goes on from there."""
+
+COMPILE_S = 1.0
+"""The longest wait for a grammar to be compiled; the largest takes 0.3 s."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a climb ended."""
+
+    state: SyntaxState | None
+    """At the cursor, and one's own; None if nothing is checked."""
+    report: GrammarReport
+
+
+def climb(
+    kept: KeptStates,
+    document: str,
+    language: str,
+    ladder: Ladder | None,
+    before: bytes,
+    mode: Mode = "auto",
+) -> Standing:
+    r"""Find the best grammar for a cursor.
+
+    Never raises for any text or grammar: what goes wrong is a reason in the report.
+
+    Args:
+        kept: States of earlier requests.
+        document: The document's name.
+        language: Its language identifier.
+        ladder: Its language's rungs; None if there are none.
+        before: The text before the cursor, with `\n` line ends.
+        mode: How much is wanted.
+    """
+    started = perf_counter()
+    tried: list[str] = []
+    for rung in _rungs(ladder, language, before, mode, tried):
+        try:
+            state = _stand(kept, document, rung, before)
+        except GrammarError as error:
+            tried.append(f"{rung.level}: {error}")
+            continue
+        except Exception as error:
+            logger.exception("the rung %s of %s", rung.level, rung.source.name)
+            tried.append(f"{rung.level}: it failed ({type(error).__name__}: {error})")
+            continue
+        milliseconds = 1e3 * (perf_counter() - started)
+        reason = "; ".join(tried) or None
+        return Standing(
+            state, GrammarReport("on", language, rung.level, reason, state.fed, milliseconds)
+        )
+    milliseconds = 1e3 * (perf_counter() - started)
+    return Standing(
+        None, GrammarReport("off", language, reason="; ".join(tried), feed_ms=milliseconds)
+    )
+
+
+def _rungs(
+    ladder: Ladder | None, language: str, before: bytes, mode: Mode, tried: list[str]
+) -> Iterable[Rung]:
+    """The rungs that are wanted; where there are none, the reason is added to `tried`."""
+    if mode == "off":
+        tried.append("switched off (grammar.mode)")
+        return ()
+    if ladder is None:
+        tried.append(f"no grammar for {language}")
+        return ()
+    try:
+        rungs = ladder(before)
+    except GrammarError as error:
+        tried.append(str(error))
+        return ()
+    except Exception as error:
+        logger.exception("the rungs of %s", language)
+        tried.append(f"the rungs of {language} failed ({type(error).__name__}: {error})")
+        return ()
+    if mode == "structural":
+        rungs = tuple(rung for rung in rungs if rung.level == "structural")
+    if not rungs:
+        tried.append(f"no grammar for this text in {language}")
+    return rungs
+
+
+def _stand(kept: KeptStates, document: str, rung: Rung, before: bytes) -> SyntaxState:
+    """A state of one's own behind a rung's window. Raises GrammarError: why there is none."""
+    window = rung.window(before)
+    template = templates.get(rung.source, COMPILE_S)
+    key = (document, f"{rung.level} {rung.source.name}")
+    moved = kept.move(key, template, window, RUNG_S)
+    if moved.fits < len(window):
+        raise GrammarError(f"{_place(before, window, moved.fits)} does not fit {rung.source.name}")
+    return moved.state.fork()
+
+
+def _place(before: bytes, window: bytes, offset: int) -> str:
+    """Where in the document a window's byte is.
+
+    A window ends as the text does; what it holds of earlier lines may be changed.
+    """
+    rest = len(window) - offset
+    if before[-rest:] != window[-rest:]:
+        return "what is open above the cursor"
+    line = before.count(b"\n", 0, len(before) - rest) + 1
+    return f"line {line}"

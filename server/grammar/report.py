@@ -1,0 +1,39 @@
+"""What the grammar did for a request: plain data for people and editors."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from server.grammar.rungs import Level
+
+
+@dataclass(frozen=True)
+class GrammarReport:
+    """How a suggestion was kept grammatical, and why no further."""
+
+    state: Literal["on", "off"]
+    language: str
+    """The document's language identifier."""
+    level: Level | None = None
+    """How much was checked; None if nothing was."""
+    reason: str | None = None
+    """Why nothing better was done, for every better level; None for the best."""
+    window_bytes: int = 0
+    """The text that the grammar was given."""
+    feed_ms: float = 0.0
+    """From the request to the state at the cursor, with everything that was tried."""
+    checks: int = 0
+    """Texts that the grammar was asked about."""
+    refused: int = 0
+    """Those of them that could not come next."""
+    check_ms: float = 0.0
+    """Time for the checks, and for following the text."""
+    fits: bool | None = None
+    """Whether what follows the cursor fits after the suggestion; None if that was not asked."""
+
+    def as_json(self) -> dict[str, Any]:
+        """One JSON-ready object."""
+        return {
+            **asdict(self),
+            "feed_ms": round(self.feed_ms, 2),
+            "check_ms": round(self.check_ms, 2),
+        }

@@ -1,0 +1,81 @@
+"""Compiled grammars, each compiled once in the process, in the background.
+
+Compiling takes up to 0.3 s and needs Python's lock for little of it, so a thread does it while a
+model is loaded or the person still types. A grammar that is wrong is said once in the log; whoever
+asks for it is told each time.
+
+What is not here: which grammar a document has (`languages`), and states of documents (`kept`).
+"""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+
+from server.errors import GrammarError
+from server.grammar.rungs import Source
+from server.grammar.state import Template, compile_grammar
+
+logger = logging.getLogger("midtoken.grammar")
+
+MOST = 128
+"""Grammars that are remembered: all languages have fewer, but users' grammars and schemas change,
+and each version is one more."""
+
+_lock = threading.Lock()
+_compiled: OrderedDict[str, "Future[Template]"] = OrderedDict()
+_late: set[str] = set()
+"""Names of grammars that somebody waited for in vain: nobody waits for them again."""
+
+
+def prepare(sources: Iterable[Source]) -> None:
+    """Start to compile grammars, unless that was done before; returns at once."""
+    for source in sources:
+        _future_of(source)
+
+
+def get(source: Source, seconds: float) -> Template:
+    """A grammar, compiled.
+
+    Args:
+        source: The grammar.
+        seconds: How long to wait for it. Only the first call waits: a grammar that does not come
+            in time once is not waited for again.
+
+    Raises:
+        GrammarError: The grammar is wrong, or not compiled yet.
+    """
+    future = _future_of(source)
+    try:
+        return future.result(0 if source.name in _late else seconds)
+    except FutureTimeoutError:
+        _late.add(source.name)
+        raise GrammarError(f"the grammar {source.name} is not compiled yet") from None
+
+
+def _future_of(source: Source) -> "Future[Template]":
+    with _lock:
+        future = _compiled.get(source.name)
+        if future is not None:
+            _compiled.move_to_end(source.name)
+            return future
+        future = _compiled[source.name] = Future()
+        while len(_compiled) > MOST:
+            _late.discard(_compiled.popitem(last=False)[0])
+    # A daemon: a grammar that takes for ever must not keep the process from ending.
+    threading.Thread(target=_compile, args=(source, future), daemon=True).start()
+    return future
+
+
+def _compile(source: Source, future: "Future[Template]") -> None:
+    try:
+        future.set_result(compile_grammar(source.name, source.lark()))
+    except GrammarError as error:
+        logger.warning("%s", error)
+        future.set_exception(error)
+    except BaseException as error:  # a panic of the engine is no Exception
+        logger.exception("compiling the grammar %s", source.name)
+        reason = f"the grammar {source.name} cannot be compiled ({type(error).__name__}: {error})"
+        future.set_exception(GrammarError(reason))
