@@ -66,9 +66,9 @@ def climb(
     """
     started = perf_counter()
     tried: list[str] = []
-    for rung in _rungs(ladder, language, before, mode, tried):
+    for number, rung in enumerate(_rungs(ladder, language, before, mode, tried)):
         try:
-            state = _stand(kept, document, rung, before)
+            state = _stand(kept, (document, f"{number} {rung.source.name}"), rung, before)
         except GrammarError as error:
             tried.append(f"{rung.level}: {error}")
             continue
@@ -77,14 +77,13 @@ def climb(
             tried.append(f"{rung.level}: it failed ({type(error).__name__}: {error})")
             continue
         milliseconds = 1e3 * (perf_counter() - started)
-        reason = "; ".join(tried) or None
+        reason = "; ".join(dict.fromkeys(tried)) or None
         return Standing(
             state, GrammarReport("on", language, rung.level, reason, state.fed, milliseconds)
         )
     milliseconds = 1e3 * (perf_counter() - started)
-    return Standing(
-        None, GrammarReport("off", language, reason="; ".join(tried), feed_ms=milliseconds)
-    )
+    reason = "; ".join(dict.fromkeys(tried))
+    return Standing(None, GrammarReport("off", language, reason=reason, feed_ms=milliseconds))
 
 
 def _rungs(
@@ -113,11 +112,10 @@ def _rungs(
     return rungs
 
 
-def _stand(kept: KeptStates, document: str, rung: Rung, before: bytes) -> SyntaxState:
+def _stand(kept: KeptStates, key: tuple[str, str], rung: Rung, before: bytes) -> SyntaxState:
     """A state of one's own behind a rung's window. Raises GrammarError: why there is none."""
     window = rung.window(before)
     template = templates.get(rung.source, COMPILE_S)
-    key = (document, f"{rung.level} {rung.source.name}")
     moved = kept.move(key, template, window, RUNG_S)
     if moved.fits < len(window):
         raise GrammarError(f"{_place(before, window, moved.fits)} does not fit {rung.source.name}")

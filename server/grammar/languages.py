@@ -3,13 +3,10 @@
 What is not here: users' own grammars and JSON Schemas, which hang on the document.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from server.grammar import templates
+from server.grammar import go, templates
 from server.grammar.rungs import Ladder, Level
 
-LADDERS: Mapping[str, Ladder] = MappingProxyType({})
+LADDERS: dict[str, Ladder] = {**go.LADDERS}
 """The ladder of each language that has one."""
 
 
