@@ -6,6 +6,8 @@ The model runs in a thread of its own, so that Ctrl-C is heard while it computes
 import asyncio
 import json
 import math
+import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +20,7 @@ from healing.sampling import Sampling
 from server.arguments import CompleteArguments, EngineArguments
 from server.completer import Completer, CompletionOptions, load_completer
 from server.engine.llama_load import EngineOptions
-from server.errors import Cancelled, UsageError
+from server.errors import Cancelled, DocumentError, UsageError
 from server.models import store
 from server.models.catalog import CATALOG
 from server.report import Completion
@@ -93,6 +95,9 @@ def read_snapshot(location: str, stdin_filename: str | None) -> Snapshot:
     name, line, column = parse_location(location)
     if stdin_filename is not None and name != "-":
         raise UsageError("--stdin-filename names the text on standard input: give `-` as the file")
+    # A closed one was replaced by the null device, and no text is not an empty text.
+    if name == "-" and getattr(sys.stdin, "name", "") == os.devnull:
+        raise DocumentError("standard input is closed: give the text on it, or name a file")
     text = read_document(name, sys.stdin.buffer if name == "-" else None)
     shown = stdin_filename or name
     return Snapshot(shown, 0, text, offset_at(text, line, column), language_of(shown))
@@ -110,25 +115,33 @@ def model_path(name: str, *, yes: bool) -> Path:
 
 def engine_options_of(options: EngineArguments) -> EngineOptions:
     """The engine's options from the command line's. Raises UsageError."""
-    layers = options["gpu_layers"]
+    return EngineOptions(
+        n_ctx=options["context_size"],
+        threads=options["threads"],
+        gpu_layers=_layers(options["gpu_layers"]),
+        main_gpu=options["main_gpu"],
+        tensor_split=_shares(options["tensor_split"]),
+        flash_attn=cast("Literal['auto', 'on', 'off']", options["flash_attn"]),
+    )
+
+
+def _layers(given: str) -> int | Literal["auto"]:
+    if given == "auto":
+        return "auto"
+    layers = int(given) if re.fullmatch("[0-9]{1,9}", given) else -1
+    if not 0 <= layers <= MOST_LAYERS:
+        raise UsageError(f"--gpu-layers is `auto` or a number up to {MOST_LAYERS}, not {given!r}")
+    return layers
+
+
+def _shares(given: str) -> tuple[float, ...]:
     try:
-        split = tuple(float(share) for share in options["tensor_split"].split(",") if share)
-        if not all(0 <= share < math.inf for share in split):
-            raise ValueError(f"{options['tensor_split']!r} is no list of shares")
-        if layers != "auto" and not 0 <= int(layers) <= MOST_LAYERS:
-            raise ValueError(f"{layers} layers are outside 0 to {MOST_LAYERS}")
-        return EngineOptions(
-            n_ctx=options["context_size"],
-            threads=options["threads"],
-            gpu_layers="auto" if layers == "auto" else int(layers),
-            main_gpu=options["main_gpu"],
-            tensor_split=split,
-            flash_attn=cast("Literal['auto', 'on', 'off']", options["flash_attn"]),
-        )
-    except ValueError as error:
-        raise UsageError(
-            f"--gpu-layers is `auto` or a number, --tensor-split numbers with commas: {error}"
-        ) from error
+        shares = tuple(float(share) for share in given.split(",") if share)
+    except ValueError:
+        shares = (math.nan,)
+    if not all(0 <= share < math.inf for share in shares):
+        raise UsageError(f"--tensor-split is numbers with commas, as in 3,1, not {given!r}")
+    return shares
 
 
 _Result = TypeVar("_Result")

@@ -232,9 +232,12 @@ class TestOptions:
             ("--context-tokens -1", "--context-tokens"),
             ("--context-size 15", "--context-size"),
             ("--context-size 99999999999", "--context-size"),
-            ("--gpu-layers some", "--gpu-layers is `auto` or a number"),
-            ("--gpu-layers -1", "--gpu-layers"),
-            ("--tensor-split 1,nan", "--tensor-split"),
+            ("--gpu-layers some", "--gpu-layers is `auto` or a number up to 10000, not 'some'"),
+            ("--gpu-layers -1", "not '-1'"),
+            ("--gpu-layers 99999", "not '99999'"),
+            ("--gpu-layers ٣", "not '٣'"),
+            ("--tensor-split 1,nan", "--tensor-split is numbers with commas, as in 3,1, not"),
+            ("--tensor-split 1;2", "not '1;2'"),
             ("--threads 0", "--threads"),
             ("--healing magic", "'magic' is not one of 'exact', 'align', 'one', 'off'"),
             ("--prompt right", "'right'"),
@@ -307,6 +310,16 @@ class TestProcesses:
 
         assert (done.returncode, done.stderr) == (code, err)
 
+    def test_closed_input(self):
+        """Text that should come from a closed standard input is no empty text."""
+        command = ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "server.cli"]
+        done = subprocess.run([*command, "complete", "-:1:1"], capture_output=True, check=False)
+
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert done.stderr == (
+            b"midtoken: standard input is closed: give the text on it, or name a file\n"
+        )
+
     @pytest.mark.parametrize("home", ["a-file/home", "~nobody-of-this-name"])
     def test_no_cache(self, arguments, tmp_path, home):
         """A cache that cannot be written is no cache, and no error."""
@@ -340,3 +353,34 @@ class TestProcesses:
 
         assert (process.returncode, out) == (1, b"")
         assert err.strip() == b"midtoken: cancelled"
+
+    @pytest.mark.parametrize("module", ["server.cli", "click", "server.models.store"])
+    def test_interrupted_while_it_starts(self, module):
+        """Ctrl-C before the command is imported ends it without a word."""
+        code = f"""
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from server.entry import main
+main()
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+
+        assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+    def test_started_as_a_command(self):
+        """Once it is imported, Ctrl-C is heard as everywhere, and ignored where it was ignored."""
+        code = """
+import signal, sys
+from server import cli
+cli.main = lambda: print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+from server.entry import main
+main()
+"""
+        for ignored in ("", "trap '' INT; "):
+            shell = ["sh", "-c", f'{ignored}exec "$@"', "sh", sys.executable, "-c", code]
+            done = subprocess.run(shell, capture_output=True, check=True)
+            assert done.stdout.split() == [str(not ignored).encode()]
