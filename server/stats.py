@@ -55,6 +55,11 @@ class Counted:
         return Counted(**{name: value + others[name] for name, value in mine.items()})
 
     @property
+    def ends(self) -> int:
+        """Suggestions of which an editor told what became of them."""
+        return self.accepted + self.rejected
+
+    @property
     def rate(self) -> float | None:
         """The share of shown suggestions that were accepted; None if none was shown."""
         return self.accepted / self.shown if self.shown else None

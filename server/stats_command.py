@@ -1,7 +1,8 @@
 """`midtoken stats`: how many suggestions were accepted, by language and by day.
 
 In columns on a terminal, tab-separated otherwise, or as JSON. The numbers come from what editors
-tell (`stats`); they are on this machine only.
+tell (`stats`); they are on this machine only. Where no editor has told what became of any
+suggestion, the rate is `not reported`: it is not known, and not 0 %.
 """
 
 import json
@@ -30,25 +31,30 @@ def run_stats(*, as_json: bool, reset: bool) -> None:
         click.echo("nothing is counted any more; counting begins anew", err=True)
         return
     days = stats.read(file)
+    total = sum(stats.by_day(days).values(), Counted())
     if as_json:
         click.echo(json.dumps(stats.as_json(days)))
     elif not sys.stdout.isatty():
         for day, languages in sorted(days.items()):
             for language, counted in sorted(languages.items()):
-                click.echo("\t".join((day, visible(language), *_cells(counted))))
+                click.echo("\t".join((day, visible(language), *_cells(counted, total))))
     elif days:
-        _print_tables(days)
+        _print_tables(days, total)
     if not days and not as_json:
-        click.echo("nothing is counted yet: editors tell when suggestions are shown", err=True)
+        click.echo(
+            "nothing is counted yet: no editor has reported that a suggestion was shown", err=True
+        )
 
 
-def _cells(counted: Counted) -> tuple[str, ...]:
-    rate = "-" if counted.rate is None else f"{100 * counted.rate:.0f} %"
+def _cells(counted: Counted, total: Counted) -> tuple[str, ...]:
+    """The numbers of a row; `total` tells what editors report at all."""
+    is_known = counted.rate is not None and total.ends > 0
+    rate = f"{100 * (counted.rate or 0):.0f} %" if is_known else "not reported"
     numbers = (counted.shown, counted.accepted, counted.rejected, counted.characters)
     return (*map(str, numbers), rate)
 
 
-def _print_tables(days: stats.Days) -> None:
+def _print_tables(days: stats.Days, total: Counted) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -60,7 +66,7 @@ def _print_tables(days: stats.Days) -> None:
         for heading in ("shown", "accepted", "rejected", "characters", "rate"):
             table.add_column(heading, justify="right")
         for row, counted in rows.items():
-            table.add_row(Text(visible(row)), *_cells(counted))
+            table.add_row(Text(visible(row)), *_cells(counted, total))
         console.print(table)
         console.print()
     click.secho(f"counted on this machine only: {shown_path(str(stats.default_file()))}", dim=True)

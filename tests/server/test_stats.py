@@ -175,6 +175,17 @@ class TestCommand:
 
         assert run().out.decode() == f"{DAY}\tpython\t4\t1\t2\t9\t25 %\n"
 
+    def test_not_reported(self, run, file):
+        """Where editors tell only what is shown, the rate is not known; else it may be nothing."""
+        stats.add({DAY: {"python": Counted(shown=4), "go": Counted(characters=3)}}, file)
+        assert run().out.decode() == (
+            f"{DAY}\tgo\t0\t0\t0\t3\tnot reported\n{DAY}\tpython\t4\t0\t0\t0\tnot reported\n"
+        )
+
+        stats.add({DAY: {"c": Counted(2, 0, 1)}}, file)
+        rates = [line.rsplit("\t", 1)[1] for line in run().out.decode().splitlines()]
+        assert rates == ["0 %", "not reported", "0 %"]
+
     def test_json(self, run, file):
         """`--json` prints what the file holds."""
         stats.add({DAY: {"python": Counted(4, 1, 2, 9)}}, file)

@@ -63,6 +63,26 @@ async def test_log_file(tiny_file, tmp_path: Path):
     assert "secret_of_mine" not in text
 
 
+async def test_late_cancels_are_not_logged(tiny_file, tmp_path: Path):
+    """A cancel that crosses its answer is not worth a line, even where all is logged."""
+    log = tmp_path / "midtoken.log"
+    options = settings(
+        tiny_file(), logging={"file": str(log), "level": "debug", "sourceText": True}
+    )
+    async with own_server() as (client, _):
+        await client.begin(NEOVIM_12, options)
+        await client.ready()
+        client.open("file:///a.py", "import o")
+        number = client.send_inline("file:///a.py", (0, 8))
+        await client.answer(number)
+        client.cancel(number)
+        await client.inline("file:///a.py", (0, 8))
+
+    text = log.read_text(encoding="utf-8")
+    assert "pygls.protocol.json_rpc" in text
+    assert "Cancel notification" not in text
+
+
 async def test_log_file_that_cannot_be_written(tiny_file, tmp_path: Path):
     """The person is told, and everything else works."""
     async with own_server() as (client, _):
