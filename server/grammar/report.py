@@ -26,14 +26,16 @@ class GrammarReport:
     refused: int = 0
     """Those of them that could not come next."""
     check_ms: float = 0.0
-    """Time for the checks, and for following the text."""
+    """Time for the checks, for following the text, and for what comes after it."""
+    steps_ms: tuple[float, ...] = ()
+    """The part of each token in it."""
     fits: bool | None = None
     """Whether what follows the cursor fits after the suggestion; None if that was not asked."""
 
     def as_json(self) -> dict[str, Any]:
-        """One JSON-ready object."""
-        return {
-            **asdict(self),
-            "feed_ms": round(self.feed_ms, 2),
-            "check_ms": round(self.check_ms, 2),
-        }
+        """One JSON-ready object, without the times of single tokens."""
+        figures = asdict(self)
+        del figures["steps_ms"]
+        for name in ("feed_ms", "check_ms"):
+            figures[name] = round(figures[name], 2)
+        return figures

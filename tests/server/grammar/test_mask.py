@@ -57,6 +57,17 @@ class TestWhatMayCome:
         assert (report.checks, report.refused) == (2, 1)
         assert report.check_ms > 0
 
+    def test_steps(self):
+        """Every text that is written has its own part of the time."""
+        mask = mask_at(b"(", b"")
+        for piece in (b"a", b",", b")"):
+            mask.allows(piece)
+            mask.push(piece)
+        report = mask.report()
+
+        assert len(report.steps_ms) == 3
+        assert sum(report.steps_ms) == pytest.approx(report.check_ms)
+
 
 class TestEnds:
     def test_what_follows(self):
@@ -97,7 +108,7 @@ class TestEnds:
             mask.push(b"a")
 
         assert mask.may_end()
-        assert mask.fits(3).wanted == 0
+        assert mask.fits(3).wanted == 1
         assert "fits after nothing" in mask.report().reason
 
     @given(signs, st.lists(signs, max_size=5), signs, st.booleans())
