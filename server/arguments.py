@@ -25,6 +25,7 @@ class CompleteArguments(EngineArguments):
     explain: bool
     stream: bool
     healing: str
+    grammar: str
     prompt: str
     max_tokens: int
     context_tokens: int | None
@@ -43,4 +44,5 @@ class TypingArguments(EngineArguments):
     seed: int
     fast: float
     cancel: bool
+    grammar: str
     as_json: bool

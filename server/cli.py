@@ -20,6 +20,7 @@ from server.errors import Cancelled, MidtokenError, UsageError
 from server.models.catalog import DEFAULT_MODEL
 
 HEALING_METHODS = ("exact", "align", "one", "off")
+GRAMMAR_MODES = ("auto", "structural", "off")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,6 +86,15 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+grammar_option = click.option(
+    "--grammar",
+    type=click.Choice(GRAMMAR_MODES),
+    default="auto",
+    show_default=True,
+    help="How much of a language's grammar is kept.",
+)
+
+
 class LocationCommand(click.Command):
     """A command whose argument may be `-:LINE:COLUMN`, which click would take for an option."""
 
@@ -112,6 +122,7 @@ class LocationCommand(click.Command):
     show_default=True,
     help="How the end of the typed text is written again.",
 )
+@grammar_option
 @click.option(
     "--prompt",
     type=click.Choice(["fim", "left"]),
@@ -206,6 +217,7 @@ def bench() -> None:
     show_default=True,
     help="Whether the next key cancels a request (as VS Code does) or leaves it (as Neovim does).",
 )
+@grammar_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @engine_options
 def typing(files: tuple[str, ...], **options: Unpack[TypingArguments]) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
+from typing import get_args
 
 from healing.merges import Merges
 from healing.rows import RowCache
@@ -29,6 +30,10 @@ from server.engine.llama import load
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import load_tables
 from server.errors import UnknownVocabularyError
+from server.grammar.fit import Fits
+from server.grammar.ladder import Mode
+from server.grammar.report import GrammarReport
+from server.grammar_checks import GIVEN_UP, GrammarChecks, finish_fitting, shown_length
 from server.prompt import build_prompt
 from server.report import Completion, Item, TokenCounts
 from server.rules import place_at, settled
@@ -40,6 +45,9 @@ CPU_BUDGET = 160
 
 GPU_BUDGET = 2400
 """Prompt tokens on a GPU that was not measured: some 256 lines before the cursor, 64 after it."""
+
+UNFINISHED = "unfinished"
+"""The end of a text of which more is to come."""
 
 FINISHED = frozenset({"stop token", "stop rule"})
 """Ways for a text to end that make it whole."""
@@ -65,12 +73,16 @@ class CompletionOptions:
     """Where several lines may be written: `auto`, `always` or `never` (see `blocks`)."""
     rules_off: frozenset[str] = frozenset()
     """Names of rules that are switched off."""
+    grammar: Mode = "auto"
+    """How much of a language's grammar is kept: `auto`, `structural` or `off`."""
 
     def __post_init__(self) -> None:
         if self.healing not in METHODS:
             raise ValueError(f"healing is one of {', '.join(METHODS)}, not {self.healing!r}")
         if self.prompt not in {"fim", "left"}:
             raise ValueError(f"prompt is fim or left, not {self.prompt!r}")
+        if self.grammar not in get_args(Mode):
+            raise ValueError(f"grammar is auto, structural or off, not {self.grammar!r}")
         if self.max_tokens < 1:
             raise ValueError(f"max-tokens must be 1 or more, not {self.max_tokens}")
         if self.context_tokens is not None and self.context_tokens < 0:
@@ -93,6 +105,10 @@ class Answer:
     multiline: str
     rules_off: frozenset[str]
     """As in the options that it was asked for with."""
+    grammar: GrammarReport
+    """What the grammar did, up to here."""
+    fits: Fits | None = None
+    """Where what follows the cursor fits after the text; None if that is not known."""
 
 
 class Completer:
@@ -120,6 +136,7 @@ class Completer:
         usual = GPU_BUDGET if engine.info.offloaded_layers else CPU_BUDGET
         self._default_budget = usual if budget is None else budget
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
+        self._grammars = GrammarChecks()
         self.loading_ms: dict[str, float] = {}
 
     def complete(
@@ -145,7 +162,10 @@ class Completer:
 
         def show(so_far: Answer) -> None:
             if on_text:
-                on_text(settled(place, so_far.generation.text).decode(errors="ignore"))
+                text = so_far.generation.text
+                if so_far.fits is not None:
+                    text = text[: so_far.fits.wanted]
+                on_text(settled(place, text).decode(errors="ignore"))
 
         answer = self.answer(snapshot, options, show)
         timing = {**self.loading_ms, **answer.timing_ms, "total": 1e3 * (perf_counter() - started)}
@@ -190,11 +210,16 @@ class Completer:
         )
         before = engine.evaluated_tokens
         prompted = perf_counter()
+        mask, off = self._grammars.begin(snapshot, place, options.grammar)
+        checked = perf_counter()
         first_text = [0.0]
 
         def answer(generation: Generation) -> Answer:
             now = perf_counter()
             first_text[0] = first_text[0] or now
+            report = off if mask is None else mask.report()
+            if mask is not None and not generation.masked:
+                report = replace(report, state="off", reason=GIVEN_UP)
             return Answer(
                 generation,
                 prompt.kind,
@@ -202,12 +227,15 @@ class Completer:
                 engine.evaluated_tokens - before,
                 {
                     "prompt": 1e3 * (prompted - started),
-                    "first_text": 1e3 * (first_text[0] - prompted),
+                    "grammar": 1e3 * (checked - prompted),
+                    "first_text": 1e3 * (first_text[0] - checked),
                     "decoding": 1e3 * (now - first_text[0]),
                 },
                 tuple(notes),
                 options.multiline,
                 options.rules_off,
+                report,
+                Fits(wanted=mask.wanted) if mask is not None and generation.masked else None,
             )
 
         generation = generate(
@@ -219,10 +247,21 @@ class Completer:
             max_tokens=options.max_tokens,
             should_stop=lambda text: should_stop_block(place, text, inside, options.multiline),
             sampling=options.sampling,
+            mask=mask,
             note=note,
             on_progress=lambda so_far: on_progress(answer(so_far)),
         )
-        return answer(generation)
+        if mask is None or not generation.masked:
+            return answer(generation)
+        shown = finish_block(
+            place, generation.text, generation.ended in FINISHED, inside, options.multiline
+        )
+        fits = mask.fits(shown_length(generation.text, shown.text))
+        return replace(answer(generation), fits=fits)
+
+    def forget(self, document: str) -> None:
+        """Free what is remembered of a document's syntax."""
+        self._grammars.forget(document)
 
     def cancel(self) -> None:
         """Stop the running request and every later one until `resume`; from any thread."""
@@ -269,12 +308,13 @@ class Completer:
 def present(snapshot: Snapshot, answer: Answer) -> Completion:
     """What is shown of an answer at a place: the rules applied, and the report."""
     generation = answer.generation
-    finished = finish_block(
+    finished, fits = finish_fitting(
         place_at(snapshot, answer.rules_off),
         generation.text,
         generation.ended in FINISHED,
         inside_at(snapshot),
         answer.multiline,
+        answer.fits,
     )
     items: tuple[Item, ...] = ()
     if finished.text:
@@ -303,6 +343,7 @@ def present(snapshot: Snapshot, answer: Answer) -> Completion:
         timing_ms=answer.timing_ms,
         prompt=answer.prompt,
         model=answer.model,
+        grammar=replace(answer.grammar, fits=fits if generation.ended != UNFINISHED else None),
         notes=answer.notes,
     )
 

@@ -21,6 +21,7 @@ from server.arguments import CompleteArguments, EngineArguments
 from server.completer import Completer, CompletionOptions, load_completer
 from server.engine.llama_load import EngineOptions
 from server.errors import Cancelled, DocumentError, UsageError
+from server.grammar.ladder import Mode
 from server.models import store
 from server.models.catalog import CATALOG
 from server.report import Completion
@@ -51,6 +52,7 @@ def run_completion(location: str, options: CompleteArguments) -> None:
             options["max_tokens"],
             options["context_tokens"],
             sampling,
+            grammar=cast("Mode", options["grammar"]),
         )
     except ValueError as error:
         raise UsageError(str(error)) from error

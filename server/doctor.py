@@ -37,6 +37,8 @@ from server.engine.llama_library import collected_log, load_library
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import Tables, build_tables, load_tables
 from server.errors import MidtokenError
+from server.grammar.languages import LADDERS, levels
+from server.grammar.rungs import Level
 from server.models import store
 from server.models.catalog import CATALOG
 from server.models.files import megabytes
@@ -104,6 +106,7 @@ def _findings(options: EngineArguments, engine_options: EngineOptions) -> Iterat
         yield from check_model(path, engine_options)
     else:
         yield Finding("note", "the rest", "not checked: it needs llama.cpp and a whole model")
+    yield from check_grammars()
     yield from check_memory()
     yield Finding(
         "note",
@@ -333,6 +336,15 @@ def _tree_finding(engine: TokenEngine) -> Finding:
         f"tokens in a tree are not scored as they are alone (difference {worst:.0%})",
         "use `--healing align`, and report it with this table",
     )
+
+
+def check_grammars() -> Iterator[Finding]:
+    """What is checked of which languages, best level first; the README says what levels are."""
+    languages: dict[tuple[Level, ...], list[str]] = {}
+    for language in sorted(LADDERS):
+        languages.setdefault(levels(language), []).append(language)
+    for found, names in sorted(languages.items(), key=lambda pair: len(pair[0]), reverse=True):
+        yield Finding("ok", "grammars", f"{', '.join(names)} ({', '.join(found)})")
 
 
 def check_memory() -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from server.grammar.report import GrammarReport
 from server.models.files import megabytes
 from server.report import Completion, Item
 from server.snapshot import Snapshot, line_bounds, offset_at, position_at
@@ -67,6 +68,7 @@ def explain(snapshot: Snapshot, completion: Completion) -> None:
     console.print()
     _print_suggestion(console, snapshot, completion, item)
     _print_healing(console, completion)
+    _print_grammar(console, completion.grammar)
     _print_costs(console, completion)
     said = dict.fromkeys([*completion.notes, completion.healing.note or ""])
     for note in filter(None, said):
@@ -155,6 +157,23 @@ def _print_healing(console: Console, completion: Completion) -> None:
         bar = block * round(BAR_CELLS * min(max(share, 0.0), 1.0))
         print_row(console, label, Text.assemble(padded, f"  {share:6.1%}  ", (bar, "green")))
         label = ""
+
+
+def _print_grammar(console: Console, report: GrammarReport) -> None:
+    if report.state == "off":
+        print_row(console, "grammar", f"off: {report.reason}")
+        return
+    print_row(
+        console,
+        "grammar",
+        f"{report.language}, {report.level}: {count(report.checks, 'text')} asked about, "
+        f"{report.refused} refused",
+    )
+    if report.reason:
+        print_row(console, "", report.reason)
+    if report.fits is not None:
+        fits = "fits" if report.fits else "does not fit"
+        print_row(console, "", f"what follows the cursor {fits} after the suggestion")
 
 
 def _print_costs(console: Console, completion: Completion) -> None:

@@ -30,6 +30,7 @@ from server.busy_status import BusyStatus
 from server.clients import client_named
 from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
+from server.grammar.languages import prepare
 from server.loading_progress import LoadingProgress
 from server.lsp_items import (
     change_of,
@@ -88,6 +89,7 @@ class Protocol(MessageProtocol):
         self._server.documents.open(
             opened.uri, opened.text, opened.version, str(opened.language_id or "")
         )
+        self._server.prepare_grammar(opened.uri)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
@@ -99,6 +101,7 @@ class Protocol(MessageProtocol):
         """Forget a document, and everything that was under way for it."""
         uri = params.text_document.uri
         self._server.backend.service.forget(self._server.document_key(uri))
+        self._server.backend.service.free(uri)
         self._server.documents.close(uri)
 
 
@@ -198,6 +201,12 @@ class MidtokenServer(LanguageServer):
             return self.documents.find(uri).language
         except DocumentError:
             return language_of(unquote(uri))
+
+    def prepare_grammar(self, uri: str) -> None:
+        """Have the grammars of a document's language compiled before they are needed."""
+        language = self.language_at(uri)
+        if self.options.for_language(language).grammar.mode != "off":
+            prepare(language)
 
     def document_key(self, uri: str) -> Hashable:
         """What the service knows a document by: editors do not share theirs."""

@@ -16,6 +16,7 @@ from server.clients import Client
 from server.closers import leave_closers
 from server.completer import CompletionOptions
 from server.documents import Change, Document
+from server.grammar_checks import RULE as FIT_RULE
 from server.options import Options
 from server.positions import Position, Range
 from server.report import Completion, Item
@@ -34,6 +35,7 @@ FILTERS = {
     "chatter": {"no chatter"},
     "following": {"stopped before what follows", "no overlap"},
     "glued_words": {"no glued words"},
+    "fitting": {FIT_RULE},
     "trailing_blanks": {"no trailing blanks", "no line separators"},
     "repeated_lines": {
         "repeats what follows",
@@ -110,6 +112,7 @@ def completion_options(options: Options, language: str, snapshot: Snapshot) -> C
             section.temperature, section.top_k, section.top_p, section.min_p, section.seed
         ),
         multiline=section.multiline,
+        grammar=options.grammar.mode,
         rules_off=frozenset().union(
             *(rules for name, rules in FILTERS.items() if not getattr(options.filters, name))
         ),

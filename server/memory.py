@@ -94,4 +94,5 @@ def remainder(asked: bytes, answer: Answer, typed: bytes) -> Answer | None:
     left = whole[len(typed) :]
     if not left and typed != asked and answer.generation.ended != "stop token":
         return None
-    return replace(answer, generation=replace(answer.generation, text=left))
+    fits = answer.fits and answer.fits.later(len(typed) - len(asked))
+    return replace(answer, generation=replace(answer.generation, text=left), fits=fits)

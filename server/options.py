@@ -170,6 +170,12 @@ class FiltersSection:
     glued_words: Annotated[
         bool, About("Cut a last word that would run into the word after the cursor.")
     ] = True
+    fitting: Annotated[
+        bool,
+        About(
+            "Cut where what follows the cursor fits, by the language's grammar, if it fits at all."
+        ),
+    ] = True
     trailing_blanks: Annotated[bool, About("Cut blanks at the end of a line.")] = True
     repeated_lines: Annotated[
         bool, About("Drop lines that repeat the next lines, or themselves over and over.")

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from server.engine import ModelInfo
+from server.grammar.report import GrammarReport
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Completion:
     empty_reason: str | None
     """Why `items` is empty."""
     ended: str
-    """What ended the text: `stop token`, `stop rule`, `token limit`."""
+    """What ended the text: `stop token`, `stop rule`, `token limit`, `no fitting token`."""
     rules: tuple[str, ...]
     """Rules that changed the model's text, in order."""
     healing: HealingReport
@@ -91,6 +92,7 @@ class Completion:
     prompt: str
     """`fim` or `left`."""
     model: ModelInfo
+    grammar: GrammarReport
     notes: tuple[str, ...] = field(default=())
     """What a person should know, each a sentence."""
 
@@ -103,10 +105,7 @@ class Completion:
             "rules": list(self.rules),
             "prompt": self.prompt,
             "healing": asdict(self.healing),
-            "grammar": {
-                "state": "off",
-                "reason": "this version does not check completions against a grammar",
-            },
+            "grammar": self.grammar.as_json(),
             "tokens": asdict(self.tokens),
             "timing_ms": {name: round(value, 1) for name, value in self.timing_ms.items()},
             "model": asdict(self.model),

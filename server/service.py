@@ -24,6 +24,7 @@ from server.blocks import line_end_of
 from server.completer import Answer, Completer, CompletionOptions, present
 from server.errors import Cancelled
 from server.memory import Memory, remainder
+from server.prompt import title_of
 from server.report import Completion
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds, position_at, with_lf
@@ -182,6 +183,11 @@ class Service:
         for document in {*self._newest, *self._jobs}:
             self.forget(document)
 
+    def free(self, uri: str) -> None:
+        """A document was closed: what its syntax states take is freed when the model is idle."""
+        freed = self._worker.info(lambda completer: completer.forget(uri))
+        freed.add_done_callback(lambda done: done.cancelled() or done.exception())
+
     def forget(self, document: Hashable) -> None:
         """A document was closed: its requests are superseded, its job is stopped."""
         self._newest.pop(document, None)
@@ -312,7 +318,8 @@ def keys_of(request: Request) -> Wanted:
 
     def key(start: int) -> Hashable:
         before = with_lf(text[max(0, start - KEY_BYTES) : start])
-        return (snapshot.language, request.options, before, place.tail, after)
+        title = title_of(snapshot, start, cursor + joined)
+        return (snapshot.language, request.options, title, before, place.tail, after)
 
     start, _ = line_bounds(text, cursor)
     found = [(key(start), place.typed)]
@@ -338,7 +345,8 @@ def present_after(snapshot: Snapshot, since: bytes, left: Answer) -> Completion:
     back = cursor - len(typed)
     earlier = replace(snapshot, text=text[: max(0, back)] + text[cursor:], cursor=max(0, back))
     whole = replace(left.generation, text=since + left.generation.text)
-    completion = present(earlier, replace(left, generation=whole))
+    fits = left.fits and left.fits.later(-len(since))
+    completion = present(earlier, replace(left, generation=whole, fits=fits))
     place = position_at(text, cursor)
     items = tuple(
         replace(item, text=item.text.removeprefix(typed.decode()), start=place, end=place)

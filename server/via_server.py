@@ -52,7 +52,8 @@ def completion_settings(options: CompletionOptions) -> JSON:
             "topP": sampling.top_p,
             "minP": sampling.min_p,
             "seed": sampling.seed,
-        }
+        },
+        "grammar": {"mode": options.grammar},
     }
 
 

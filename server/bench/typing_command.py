@@ -34,7 +34,10 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
         EngineError: The server ended or can't run the model.
     """
     engine = engine_options_of(options)
-    settings = server_settings(model_path(options["model_name"], yes=options["yes"]), engine)
+    settings = {
+        **server_settings(model_path(options["model_name"], yes=options["yes"]), engine),
+        "grammar": {"mode": options["grammar"]},
+    }
     seed = options["seed"]
     sources = given_files(files, seed) if files else standard_library(seed)
     sources = chain([next(sources)], sources)  # files without functions are told before loading
@@ -44,6 +47,7 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
         "seed": options["seed"],
         "fast": options["fast"],
         "cancel": options["cancel"],
+        "grammar": options["grammar"],
         **summarise(record),
     }
     if options["as_json"]:
@@ -87,6 +91,7 @@ def _heading(files: tuple[str, ...], options: TypingArguments, record: Record) -
     line = (
         f"{record.pressed:,} keys of {what}, {record.seconds:.0f} s of typing "
         f"(gaps of 180 ms in the median), seed {options['seed']}, {options['model_name']}; "
+        f"grammar {options['grammar']}; "
         f"the next key {'cancels' if options['cancel'] else 'leaves'} a request"
     )
     if options["fast"] > 1:

@@ -126,7 +126,7 @@ class TestJson:
         named = {"mode", "backed_up_tokens", "backed_up_text", "covers", "forward_passes"}
         assert set(result["healing"]) >= named
         assert result["healing"]["mode"] == "exact"
-        assert set(result["grammar"]) == {"state", "reason"}
+        assert set(result["grammar"]) >= {"state", "level", "reason", "checks", "fits"}
         counts = {"prompt", "reused", "evaluated", "generated", "drafted", "accepted"}
         assert set(result["tokens"]) == counts
         assert all(isinstance(value, float) for value in result["timing_ms"].values())

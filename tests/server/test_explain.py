@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from server.engine import ModelInfo
 from server.explain import explain
+from server.grammar.report import GrammarReport
 from server.report import Completion, HealingReport, Item, TokenCounts
 from server.snapshot import Snapshot
 from server.terminal import crop_left, crop_right, visible
@@ -52,6 +53,7 @@ healing     exact: 1 token taken back, "els"
             3 covers looked at, 2 tree tokens, 1 forward pass
 first text  "ius"    75.0%  ###############
             "ius "   20.0%  ####
+grammar     off: switched off (grammar.mode)
 prompt      fim (the text on both sides of the cursor)
 tokens      13 prompt (4 reused), 20 evaluated, 5 generated
 time        loading the model 1.23 s, first text 42 ms
@@ -80,6 +82,7 @@ def completion(text: str | None, at: tuple[int, int], replaced: int = 0, **chang
         timing_ms={"load_model": 1234.5, "first_text": 42.0},
         prompt="fim",
         model=INFO,
+        grammar=GrammarReport("off", "python", reason="switched off (grammar.mode)"),
     )
     return replace(usual, **changes)
 
@@ -126,6 +129,18 @@ def test_notes_are_told_once(capsys):
     given = completion(None, (0, 7), notes=("no trees",), healing=replace(HEALED, note="no trees"))
 
     assert page(capsys, snapshot("x = els║"), given).count("no trees") == 1
+
+
+def test_the_grammar(capsys):
+    """What was checked, why not more, and whether what follows fits."""
+    on = GrammarReport("on", "python", "structural", "window: line 3 does not fit python", 120, 0.5)
+    grammar = replace(on, checks=12, refused=1, fits=True)
+
+    shown = page(capsys, snapshot("x = els║)"), completion("ius", (0, 7), grammar=grammar))
+
+    assert "grammar     python, structural: 12 texts asked about, 1 refused\n" in shown
+    assert "            window: line 3 does not fit python\n" in shown
+    assert "            what follows the cursor fits after the suggestion\n" in shown
 
 
 def test_wide_characters_are_marked_by_their_cells(capsys):

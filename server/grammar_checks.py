@@ -1,0 +1,113 @@
+r"""The grammar of a request: which mask the text is written under, and what is shown of it.
+
+The grammar stands behind the text before the cursor. Closers that end the cursor's line (`foo(║)`)
+may be written by the model or not, and rules put those back that are missing. So what follows may
+begin with any number of them.
+
+Not here: grammars and masks (`grammar`), and what else is cut from a text (`rules`, `blocks`).
+"""
+
+from server.blocks import finish_block
+from server.grammar.fit import Fits, Where, fitting_length, may_end_at
+from server.grammar.grammar_mask import FURTHER, GrammarMask
+from server.grammar.kept import KeptStates
+from server.grammar.ladder import Mode, climb
+from server.grammar.languages import LADDERS
+from server.grammar.report import GrammarReport
+from server.rules import Finished, Place
+from server.snapshot import Snapshot, with_lf
+
+RULE = "fits what follows"
+"""The rule's name: a text is cut so that what follows the cursor fits after it."""
+
+MOST_CLOSERS = 8
+"""So many closers after the cursor may be missing, one by one; else all or none."""
+
+GIVEN_UP = "it allowed nothing that the model could write here"
+
+
+class GrammarChecks:
+    """The grammars of requests, one request at a time; remembers where documents were read to."""
+
+    def __init__(self) -> None:
+        self._kept = KeptStates()
+
+    def begin(
+        self, snapshot: Snapshot, place: Place, mode: Mode
+    ) -> tuple[GrammarMask | None, GrammarReport]:
+        """The mask for what is written at a cursor; None if nothing is checked, and why.
+
+        Args:
+            snapshot: The document.
+            place: Its cursor's surroundings.
+            mode: How much is wanted.
+        """
+        before = with_lf(snapshot.text[: snapshot.cursor])
+        standing = climb(
+            self._kept,
+            snapshot.uri,
+            snapshot.language,
+            LADDERS.get(snapshot.language),
+            before,
+            mode,
+        )
+        if standing.state is None:
+            return None, standing.report
+        mask = GrammarMask(standing, follows_at(snapshot, place), inside=place.closers is None)
+        return mask, standing.report
+
+    def forget(self, document: str) -> None:
+        """A document was closed: free what is remembered of it."""
+        self._kept.forget(document)
+
+
+def follows_at(snapshot: Snapshot, place: Place) -> tuple[bytes, ...]:
+    r"""The texts that may follow the hole, with `\n` line ends, as far as masks look at them."""
+    joined = len(place.rest) if place.closers is not None else len(place.tail)
+    start = snapshot.cursor + joined
+    after = with_lf(snapshot.text[start : start + FURTHER])
+    kept = (place.closers or b"").rstrip(b" \t")
+    starts = dict.fromkeys([*range(len(kept), max(0, len(kept) - MOST_CLOSERS), -1), 0])
+    return tuple(kept[start:] + after for start in starts)
+
+
+def shown_length(generated: bytes, shown: bytes) -> int:
+    """How much of a generated text is in what is shown of it: what they have in common."""
+    length = min(len(generated), len(shown))
+    if generated[:length] == shown[:length]:
+        return length
+    return next(i for i in range(length) if generated[i] != shown[i])
+
+
+def finish_fitting(
+    place: Place,
+    generated: bytes,
+    finished: bool,
+    inside: bytes,
+    multiline: str,
+    fits: Fits | None,
+) -> tuple[Finished, bool | None]:
+    """What is shown of a text, and whether what follows the cursor fits after it (None: unknown).
+
+    Args:
+        place: Where the cursor stands.
+        generated: What the model wrote.
+        finished: As in `finish_block`.
+        inside: As in `finish_block`.
+        multiline: As in `finish_block`.
+        fits: What the grammar noted of the text; None if it was not asked.
+    """
+    whole = finish_block(place, generated, finished, inside, multiline)
+    if fits is None or place.tail or not whole.text:
+        return whole, None
+    length = shown_length(generated, whole.text)
+    where: Where = "lines" if b"\n" in whole.text else "end"
+    if place.closers is None:
+        where = "inside"
+    kept = fitting_length(generated, length, fits, where)
+    if kept < length and RULE not in place.off:
+        cut = finish_block(place, generated[:kept], True, inside, multiline)
+        if cut.text:
+            rules = (*cut.rules, RULE)
+            return Finished(cut.text, cut.range_end, rules, None), may_end_at(generated, kept, fits)
+    return whole, may_end_at(generated, length, fits)
