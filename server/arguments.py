@@ -46,3 +46,14 @@ class TypingArguments(EngineArguments):
     cancel: bool
     grammar: str
     as_json: bool
+
+
+class GrammarArguments(EngineArguments):
+    """Options of `midtoken bench grammar`."""
+
+    holes: int
+    seed: int
+    max_tokens: int
+    context_tokens: int | None
+    temperature: float
+    as_json: bool

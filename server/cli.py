@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import click
 
 from server import __version__
-from server.arguments import CompleteArguments, EngineArguments, TypingArguments
+from server.arguments import CompleteArguments, EngineArguments, GrammarArguments, TypingArguments
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
 from server.models.catalog import DEFAULT_MODEL
@@ -229,6 +229,33 @@ def typing(files: tuple[str, ...], **options: Unpack[TypingArguments]) -> None:
     from server.bench.typing_command import run_typing
 
     run_typing(files, options)
+
+
+@bench.command()
+@click.argument("files", nargs=-1, type=click.Path())
+@click.option(
+    "--holes", type=click.IntRange(1, 1_000_000), default=300, show_default=True, help="How many."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--max-tokens", type=click.IntRange(1), default=32, show_default=True)
+@click.option(
+    "--context-tokens",
+    type=click.IntRange(0),
+    help="The most tokens of text around the hole; without it, as many as the device reads in 2 s.",
+)
+@click.option(
+    "--temperature", type=click.FloatRange(0), default=0.0, show_default=True, help="0 is greedy."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@engine_options
+def grammar(files: tuple[str, ...], **options: Unpack[GrammarArguments]) -> None:
+    """Fill holes in Python code with the grammar mask and without, and have CPython judge.
+
+    FILES are Python files; without any, modules of the standard library are taken.
+    """
+    from server.bench.grammar_command import run_grammar
+
+    run_grammar(files, options)
 
 
 def main(arguments: list[str] | None = None) -> None:
