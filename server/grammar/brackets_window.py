@@ -34,7 +34,16 @@ LONG_LINE = 4096
 DOCUMENTS = 4
 """How many scans are remembered."""
 
-_PARTNERS = {ord("("): b")", ord("["): b"]", ord("{"): b"}"}
+_PARTNERS = {
+    b"(": b")",
+    b"[": b"]",
+    b"{": b"}",
+    b"function": b"end",
+    b"if": b"end",
+    b"do": b"end",
+    b"repeat": b"until",
+}
+"""What closes an opener, or an opener's last byte. The words are Lua's."""
 
 _Stack = tuple["_Stack", bytes, int] | None
 """Open brackets: what is open around the innermost, its opener's text and position."""
@@ -61,6 +70,8 @@ class _Scan:
     """By position, the first at 0. Not changed any more: a later scan has its own list."""
     end: _Place
     """Behind the last lexeme."""
+    unfinished: bool
+    """Whether that is a string or a comment which may go on behind the text."""
 
 
 _scans: list[_Scan] = []
@@ -82,17 +93,19 @@ def bracket_window(
             unfinished ones, up to the text's end), `open` and `close`. An opener may start with
             what belongs to it (`if (`): its last byte decides what closes it. No match is empty or
             looks further than `LOOK_AHEAD` bytes beyond its end.
-        texts: For openers that start text instead of code (a template, a long comment): what
-            matters within, by the same groups. There each `close` closes the opener.
-        dependent: Matches at the start of lines that do not stand alone, because their meaning
-            depends on what is before them: then the window starts at an earlier line.
+        texts: For openers that start text instead of code (a template, a long comment), or for
+            their last byte: what matters within, by the same groups. There each `close` closes the
+            opener.
+        dependent: Matches at the start of lines of code that do not stand alone, because their
+            meaning depends on what is before them: then the window starts at an earlier line.
 
     Returns:
         A text with the same verdict and the same continuations for a grammar that knows lexemes and
         brackets only. In an unfinished string or comment it starts at the line where that starts.
     """
-    scan = _scanned(before, lexemes, texts or {})
-    start = _start(scan, dependent)
+    texts = texts or {}
+    scan = _scanned(before, lexemes, texts)
+    start = _start(scan, texts, dependent)
     openers: list[bytes] = []
     stack = start.stack
     while stack is not None:
@@ -115,7 +128,8 @@ def item_start(
     """
     scan = _scanned(before, lexemes, {})
     position, end = len(before) + 1, scan.end.position
-    while position > end and (anywhere or scan.end.stack is None):  # lines without lexemes
+    outside = not scan.unfinished and (anywhere or scan.end.stack is None)
+    while outside and position > end:  # lines without lexemes
         position = before.rfind(b"\n", max(end - 1, 0), position - 1) + 1
         if position >= end and item.match(before, position):
             return position
@@ -144,18 +158,25 @@ def _outermost(stack: _Stack) -> int:
     return position
 
 
-def _start(scan: _Scan, dependent: re.Pattern[bytes] | None) -> _Place:
+def _start(
+    scan: _Scan,
+    texts: Mapping[bytes, re.Pattern[bytes]],
+    dependent: re.Pattern[bytes] | None,
+) -> _Place:
     """Where the window starts: the last line that is outside of all lexemes and stands alone."""
 
-    def alone(position: int) -> bool:
-        return position == 0 or dependent is None or not dependent.match(scan.text, position)
+    def alone(place: _Place) -> bool:
+        if place.broken or place.position == 0 or dependent is None:
+            return True
+        return bool(_text(place.stack, texts)) or not dependent.match(scan.text, place.position)
 
     position, end = len(scan.text) + 1, scan.end.position
-    while position > end:  # lines without lexemes
+    while position > end and not scan.unfinished:  # lines without lexemes
         position = scan.text.rfind(b"\n", max(end - 1, 0), position - 1) + 1
-        if position >= end and alone(position):
-            return _Place(position, scan.end.stack)
-    return next(p for p in reversed(scan.places) if p.broken or alone(p.position))
+        place = _Place(position, scan.end.stack)
+        if position >= end and alone(place):
+            return place
+    return next(place for place in reversed(scan.places) if alone(place))
 
 
 def _scanned(
@@ -165,7 +186,8 @@ def _scanned(
     known = [(_shared(scan, text), scan) for scan in list(_scans) if scan.lexemes is lexemes]
     count, base = max(known, key=lambda pair: pair[0], default=(0, None))
     places = base.places[:count] if base and count else [_Place(0, None)]
-    scan = _Scan(lexemes, text, places, _go_on(text, lexemes, texts, places))
+    end, unfinished = _go_on(text, lexemes, texts, places)
+    scan = _Scan(lexemes, text, places, end, unfinished)
     with _lock:
         newest = scan
         if base in _scans and base is not None:
@@ -199,11 +221,16 @@ def _go_on(
     lexemes: re.Pattern[bytes],
     texts: Mapping[bytes, re.Pattern[bytes]],
     places: list[_Place],
-) -> _Place:
-    """Scan a text from the last place on; adds the places that follow, returns the text's end."""
+) -> tuple[_Place, bool]:
+    """Scan a text from the last place on and add the places that follow.
+
+    Returns:
+        What is behind the last lexeme, and whether that is a `skip` up to the text's end.
+    """
     newest, stack = places[-1].position, places[-1].stack
     position = newest
-    pattern = texts.get(stack[1], lexemes) if stack else lexemes
+    pattern = _text(stack, texts) or lexemes
+    unfinished = False
     while match := pattern.search(text, position):
         start, end = match.span()
         line = text.rfind(b"\n", max(position - 1, 0), start) + 1
@@ -214,6 +241,7 @@ def _go_on(
             newest = start
             places.append(_Place(start, stack))
         position = end
+        unfinished = match.lastgroup == "skip" and end == len(text)
         if match.lastgroup == "open":
             stack = (stack, match[0], start)
         elif match.lastgroup == "close":
@@ -224,12 +252,20 @@ def _go_on(
             stack = partner[0] if partner else stack
         else:
             continue
-        pattern = texts.get(stack[1], lexemes) if stack else lexemes
-    return _Place(position, stack)
+        pattern = _text(stack, texts) or lexemes
+    return _Place(position, stack), unfinished
+
+
+def _text(stack: _Stack, texts: Mapping[bytes, re.Pattern[bytes]]) -> re.Pattern[bytes] | None:
+    """What matters in the text that the innermost opener started; None if that is code."""
+    return (texts.get(stack[1]) or texts.get(stack[1][-1:])) if stack else None
 
 
 def _partner(stack: _Stack, closer: bytes) -> _Stack:
     """The stack down to the innermost opener that a closer fits; None if it fits none."""
-    while stack is not None and _PARTNERS.get(stack[1][-1]) != closer:
+    while stack is not None:
+        partner = _PARTNERS.get(stack[1], _PARTNERS.get(stack[1][-1:]))
+        if partner in (closer, None):  # what is open around a template is not closed within it
+            return stack if partner else None
         stack = stack[0]
-    return stack
+    return None

@@ -105,6 +105,8 @@ outer:
 ` + "\\x41\\101\\U0001F600" + Generic[[]int](a)[0].
 		Method(make([]int, 3), new(struct{ x int }))
 	x <<= 1; y &^= 2
+	interface{ m() }.m(x)
+	h := struct{ T }.m
 	var q interface{} = interface{}(x)
 end:
 }
@@ -218,24 +220,22 @@ class TestWindow:
         same_window(text, cuts(text, 120, Random(1)))
 
 
-CONTINUATIONS = [
-    more.replace("~", " ").replace("\\n", "\n").encode()
-    for more in r"""
-    } ) ] , ; : . = x 1 " ` ' / // * := + ( [ { <- else~{ ~{ case */~+ `) int\n ~x \nx )\n ,\n \n}
-    \n\n\nfunc~f()~{ \nimport \nvar~x \ncase~x:\n \n}\n\n//~doc\ntype~T~[]int\n
-    """.split()
-]
+CONTINUATIONS = r"""
+} ) ] , ; : . = x 1 " ` ' / // * := + ( [ { <- else~{ ~{ case */~+ `) int\n ~x \nx )\n ,\n \n}
+\n\n\nfunc~f()~{ \nimport \nvar~x \ncase~x:\n \n}\n\n//~doc\ntype~T~[]int\n
+"""
 """Texts that come next or do not; `~` is a blank."""
 
 
 def same_window(text: bytes, places: list[int]) -> None:
+    more_texts = [m.replace("~", " ").replace("\\n", "\n").encode() for m in CONTINUATIONS.split()]
     for place in places:
         before = text[:place]
         whole, window = template().state(), template().state()
         assert whole.feed(before) == place
         windowed = declaration(before)
         assert window.feed(windowed) == len(windowed), (before[-200:], windowed[-300:])
-        for more in CONTINUATIONS:
+        for more in more_texts:
             assert whole.check(more) == window.check(more), (before, more)
 
 

@@ -1,0 +1,161 @@
+"""The window of bracket languages: what it keeps, and that it decides as the whole text does."""
+
+import re
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from server.grammar import brackets_window
+from server.grammar.brackets_window import bracket_window, innermost, item_start
+from server.grammar.go import LEXEMES, STRUCTURE
+from server.grammar.state import compile_grammar
+
+TEMPLATES = {b"`": re.compile(rb"(?P<skip>[^`$\n]+|\n|\$(?!\{))|(?P<open>\$\{)|(?P<close>`)")}
+WITH_TEMPLATES = re.compile(rb"(?P<skip>//[^\n]*)|(?P<open>`|[(\[{])|(?P<close>[)\]}])")
+DEPENDENT = re.compile(rb"[ \t]*(?:/|(?=\n|\Z))")
+
+pieces = st.sampled_from(
+    [*map(bytes, zip(b"()[]{}\"'`\n/*\\a ", strict=True)), b"//", b"/*", b"*/"]
+)
+texts = st.lists(pieces, max_size=40).map(b"".join)
+
+
+class TestWindow:
+    @pytest.mark.parametrize(
+        ("before", "window"),
+        [
+            (b"", b""),
+            (b"a\nb", b"b"),
+            (b"a\n", b""),
+            (b"f(a,\n b[", b"(\n b["),
+            (b"f(a, b[1,\n2], {\n\n", b"(\n{\n"),
+            (b"{(\n)}\nx", b"x"),
+            (b'{ "(" // (\n /* ( */\nx', b"{\nx"),
+            (b"{\n  a /* one\n two", b"{\n  a /* one\n two"),  # from the comment's line on
+            (b"{\n  a = `one\n two`, b", b"{\n  a = `one\n two`, b"),
+            (b'{\n  a = "one\n(', b"{\n("),  # a string that is not closed ends with its line
+        ],
+    )
+    def test_is_openers_and_line(self, before, window):
+        assert bracket_window(before, LEXEMES) == window
+
+    @pytest.mark.parametrize(
+        ("before", "window"),
+        [
+            (b"}\nx(", b"x("),
+            (b"a) b(", b" b("),  # the closer was dropped: the window starts behind it
+            (b"{ ( }\nx", b"x"),  # the brace closes the parenthesis, too
+            (b"{ ( } x", b" x"),
+            (b"( { ) ] [\nx", b"[\nx"),
+        ],
+    )
+    def test_of_brackets_that_do_not_match(self, before, window):
+        assert bracket_window(before, LEXEMES) == window
+
+    @pytest.mark.parametrize(
+        ("before", "window"),
+        [
+            (b"(`a\n) b", b"(\n`\n) b"),
+            (b"(`a ${\n{} b", b"(\n`\n${\n{} b"),
+            (b"`a ${ {\n}} (\n b` (\nc", b"(\nc"),
+            (b"`a ${ `${\n1", b"`\n${\n`\n${\n1"),
+            (b"(`${ )\n1", b"(\n`\n${\n1"),  # no bracket outside of a template is closed in it
+        ],
+    )
+    def test_of_templates(self, before, window):
+        """Text within an opener has lexemes of its own, and code within that text as well."""
+        assert bracket_window(before, WITH_TEMPLATES, TEMPLATES) == window
+
+    def test_starts_at_a_line_that_stands_alone(self):
+        before = b"{\nf(\na(b)\n\n/ c // d\n / "
+
+        assert bracket_window(before, LEXEMES, dependent=DEPENDENT) == b"{\n(\n" + before[5:]
+        assert bracket_window(before, LEXEMES) == b"{\n(\n / "
+
+    def test_of_a_long_line_starts_at_a_bracket(self):
+        before = b"[" + b"f(a), " * 10_000
+
+        assert len(bracket_window(before, LEXEMES)) < 5000
+
+
+@settings(max_examples=300)
+@given(texts, texts)
+def test_same_verdict_as_the_whole_text(before, more):
+    """For texts that the grammar accepts; those are many, as brackets are dropped until it does."""
+    state = STRUCTURE_TEMPLATE.state()
+    while (fed := state.feed(before)) < len(before):
+        before = before[:fed] + before[fed + 1 :]
+        state = STRUCTURE_TEMPLATE.state()
+    window = bracket_window(before, LEXEMES)
+    windowed = STRUCTURE_TEMPLATE.state()
+
+    assert windowed.feed(window) == len(window)
+    assert windowed.fitting(more) == state.fitting(more)
+    assert windowed.accepting == state.accepting
+
+
+STRUCTURE_TEMPLATE = compile_grammar(STRUCTURE.name, STRUCTURE.lark())
+
+
+@settings(max_examples=200)
+@given(texts, st.lists(st.tuples(st.integers(0, 200), st.integers(0, 20), texts), max_size=8))
+def test_a_scan_that_is_gone_on_with_is_that_of_a_new_text(text, edits):
+    """Typing, deleting, jumping: remembered scans change nothing."""
+    text = text * 6
+    for start, length, inserted in edits:
+        text = text[:start] + inserted + text[start + length :]
+        before = text[: 2 * start + 5]
+        remembered = bracket_window(before, WITH_TEMPLATES, TEMPLATES, DEPENDENT)
+        brackets_window._scans.clear()
+        assert bracket_window(before, WITH_TEMPLATES, TEMPLATES, DEPENDENT) == remembered
+        bracket_window(text, WITH_TEMPLATES, TEMPLATES, DEPENDENT)
+
+
+def test_a_key_stroke_scans_a_few_lines(monkeypatch):
+    """At the end of a large text, in its middle, and back at the end."""
+    line = b'    if (f(a, b[1])) { return "x(" + g(y); } // (\n'
+    text, steps = b"{\n" + line * 10_000, []
+    go_on = brackets_window._go_on
+
+    def counted(text, lexemes, modes, places):
+        steps.append(len(text) - places[-1].position)
+        return go_on(text, lexemes, modes, places)
+
+    monkeypatch.setattr(brackets_window, "_go_on", counted)
+    middle = 2 + len(line) * 5000
+    for before in (text, text + b"x", text + b"x(", text[:middle], text + b"x(y"):
+        bracket_window(before, LEXEMES)
+
+    assert steps[0] == len(text)
+    assert max(steps[1:]) < 300
+
+
+ITEM = re.compile(rb"func\b")
+
+
+def test_items_start_outside_of_brackets():
+    text = b"func a() {\n}\nfunc b(\n x) {\nfunc c() {\n /*\nfunc */"
+
+    assert item_start(text, LEXEMES, ITEM) == text.index(b"func b")
+    assert item_start(text, LEXEMES, ITEM, anywhere=True) == text.index(b"func c")
+    assert item_start(text[5:11], LEXEMES, ITEM) is None
+    assert item_start(b"func a()\n\n", LEXEMES, ITEM) == 0
+
+
+def test_innermost_bracket_of_a_kind():
+    text = b"{ {} ( [ '{"
+
+    assert innermost(text, LEXEMES, b"{") == 0
+    assert innermost(text, LEXEMES, b"(") == 5
+    assert innermost(b"( { }", LEXEMES, b"{") is None
+
+
+def test_random_cuts_of_code_end_as_the_text_does():
+    random = Random(3)
+    for _ in range(50):
+        text = bytes(random.choices(b"(){}[]\"'`/*\n\\ab ", k=200))
+        cut = text[: random.randrange(200)]
+        window = bracket_window(cut, LEXEMES)
+        assert cut.endswith(window[window.rfind(b"\n") + 1 :])
