@@ -125,12 +125,14 @@ class GrammarMask:
     def fits(self, length: int) -> Fits:
         """Where the text could end, up to a length in bytes; to be asked when it is written.
 
-        If the mask lets everything pass, the text may end where it does.
+        Blanks behind that length don't count. If the mask lets everything pass, the text may end
+        where it does.
         """
         self._fits_here()
         if self._reason:
             return Fits((length,))
-        ends = [end for end, fits in sorted(self._ends.items()) if fits and end <= length]
+        blanks = len(self._text) - len(self._text[length:].lstrip(b" \t"))
+        ends = [end for end, fits in sorted(self._ends.items()) if fits and end <= blanks]
         if any(len(follow) > FOLLOWING for follow in self._follows):
             ends = self._best(ends)
         wanted = self.wanted

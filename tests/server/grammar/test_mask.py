@@ -143,9 +143,16 @@ class TestEnds:
     def test_only_what_is_shown(self):
         """Lengths beyond the text that is left are not noted."""
         mask = mask_at(b"(", b")", inside=True)
-        mask.push(b"a, b")
+        mask.push(b"a,b")
 
         assert mask.fits(2).lengths == (0, 1, 2)
+
+    def test_blanks(self):
+        """Blanks that a rule takes from the end are no difference to what fits."""
+        mask = mask_at(b"(", b"\n)")
+        mask.push(b"a  \nb")
+
+        assert mask.fits(1).lengths == (3,)
 
     def test_swallowed(self):
         """An open bracket that swallows what follows fits less of it than the end before."""
