@@ -7,6 +7,8 @@ a block may begin, the line ends of all columns to the right are allowed, and wh
 ended, those of all open blocks. Lexemes are greedy, and more blanks could still become a blank
 line, so `NL4` is never taken for a line that is indented deeper.
 
+The structural grammar knows strings with their fields, comments and brackets alone.
+
 What llguidance does with lexemes (greedy, never a shorter match instead) shapes the rest:
 
 - Nothing is ignored between lexemes, as an ignored lexeme hides every other of the same span.
@@ -55,8 +57,22 @@ def tabs_grammar() -> str:
     return _grammar(TABS, _tabs)
 
 
+def structural_grammar() -> str:
+    """The grammar of strings, comments and brackets, whatever is between them."""
+    rules = dict(_template("python_expressions.lark"))
+    rules = {name: rules[name] for name in rules if name == "fstring" or name.startswith("f_")}
+    terminals = {
+        name: body
+        for name, body in _template("python_terminals.lark")
+        if name.startswith(("F_", "QUOTE")) or name in {"STRING", "EMPTY", "CONVERSION"}
+    }
+    both = rules | terminals | dict(_template("python_structural.lark"))
+    return "".join(f"{name}: {body}\n" for name, body in both.items())
+
+
 SPACES_SOURCE = Source("python (spaces)", spaces_grammar)
 TABS_SOURCE = Source("python (tabs)", tabs_grammar)
+STRUCTURAL_SOURCE = Source("python (structural)", structural_grammar)
 
 
 def _spaces(column: int) -> str:

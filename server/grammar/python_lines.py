@@ -114,6 +114,26 @@ def column_of(indentation: bytes) -> int:
     return len(indentation.rpartition(b"\f")[2].expandtabs(8))
 
 
+def missing_brackets(text: bytes) -> bytes:
+    """The opening brackets that a text lacks for its closing ones, outermost first.
+
+    >>> missing_brackets(b"a, (b)]) + c(")
+    b'(['
+    """
+    missing, depth, at = list[bytes](), 0, 0
+    while at < len(text):
+        part = _PART.match(text, at)
+        assert part is not None
+        at = part.end()
+        if part.lastgroup == "opening":
+            depth += 1
+        elif part.lastgroup == "closing" and depth:
+            depth -= 1
+        elif part.lastgroup == "closing":
+            missing.append({b")": b"(", b"]": b"[", b"}": b"{"}[part[0]])
+    return b"".join(reversed(missing))
+
+
 def _forget(lines: Lines) -> None:
     """A text is replaced by its next state. Another thread may have been quicker."""
     with suppress(ValueError):

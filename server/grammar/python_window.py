@@ -47,57 +47,78 @@ _HEADS = {
 }
 """Heads of compound statements, by their first word; `except` has three."""
 
+_NEEDED = {
+    b"elif": b"if 1: pass\n",
+    b"else": b"if 1: pass\n",
+    b"except": b"try: pass\n",
+    b"finally": b"try: pass\n",
+}
+"""What a clause needs before it, by its first word."""
+
 
 def window(before: bytes) -> bytes:
     """What has to be known of the text before the cursor."""
     lines = logical_lines(before)
     last = len(lines.starts) - 1
+    here = before[start_of_line(before) :]
     if last < 0:
-        return _physical(before)
+        return here
     parts = [*_open_heads(lines, last), *_closed(lines, _sibling(lines, last))]
     if lines.end is None:
-        return b"".join(parts) + before[lines.starts[last] :]
-    return b"".join(parts) + _shortened(lines, last) + _physical(before)
+        return b"".join(parts) + here
+    return b"".join(parts) + _shortened(lines, last) + here
 
 
 def statement(before: bytes) -> bytes:
     """The cursor's logical line in blocks at the right columns, whatever they are.
 
-    For texts that are broken above: what a line needs before it is made up.
+    For texts that are broken above, and for parts of files: what a line needs before it is made up.
     """
     lines = logical_lines(before)
     last = len(lines.starts) - 1
+    here = before[start_of_line(before) :]
     if last < 0:
-        return _physical(before)
-    parts = [indentation_of(lines, i) + b"if 1:\n" for i in _enclosing(lines, last)]
-    here = indentation_of(lines, last)
-    if lines.end is None:
-        needs = {b"elif": b"if 1: pass\n", b"else": b"if 1: pass\n"}
-        needs |= dict.fromkeys((b"except", b"finally"), b"try: pass\n")
-        if word_of(lines, last) in needs:
-            parts.append(here + needs[word_of(lines, last)])
-        return b"".join(parts) + before[lines.starts[last] :]
-    opens = before[: lines.end].rstrip().endswith(b":")
-    return b"".join(parts) + here + (b"if 1:\n" if opens else b"pass\n") + _physical(before)
+        return here
+    around = _enclosing(lines, last)
+    parts = [_indentation_of(lines, i) + b"if 1:\n" for i in around]
+    if lines.columns[[*around, last][0]]:
+        parts.insert(0, b"if 1:\n")
+    parts.append(_indentation_of(lines, last))
+    if lines.end is not None:
+        opens = before[: lines.end].rstrip().endswith(b":")
+        return b"".join(parts) + (b"if 1:\n" if opens else b"pass\n") + here
+    needed = _NEEDED.get(_word_of(lines, last))
+    return b"".join([*parts, needed, here] if needed else [*parts[:-1], here])
 
 
-def word_of(lines: Lines, index: int) -> bytes:
+def indents(before: bytes) -> list[bytes]:
+    """What indents the cursor's line and the blocks around it, else the last line that is."""
+    lines = logical_lines(before)
+    last = len(lines.starts) - 1
+    here = [] if last < 0 else [*_enclosing(lines, last), last]
+    if last >= 0 and not lines.columns[last]:
+        here = [next((i for i in range(last, -1, -1) if lines.columns[i]), last)]
+    return [found for found in (_indentation_of(lines, i) for i in here) if found]
+
+
+def start_of_line(before: bytes) -> int:
+    """Where the cursor's logical line begins; its own line, where it is in no statement."""
+    lines = logical_lines(before)
+    return lines.starts[-1] if lines.end is None else before.rfind(b"\n") + 1
+
+
+def _word_of(lines: Lines, index: int) -> bytes:
     """The first word of a logical line, without `async`; `@` for a decorator."""
     found = _WORD.match(lines.text, lines.starts[index])
     assert found is not None
     return found[1]
 
 
-def indentation_of(lines: Lines, index: int) -> bytes:
+def _indentation_of(lines: Lines, index: int) -> bytes:
     """What indents a logical line, blanks before a form feed aside."""
     found = _INDENTATION.match(lines.text, lines.starts[index])
     assert found is not None
     return found[1]
-
-
-def _physical(before: bytes) -> bytes:
-    """The cursor's own line, where it is in no statement: blanks, perhaps a comment."""
-    return before[before.rfind(b"\n") + 1 :]
 
 
 def _enclosing(lines: Lines, index: int) -> list[int]:
@@ -114,14 +135,14 @@ def _enclosing(lines: Lines, index: int) -> list[int]:
 def _open_heads(lines: Lines, index: int) -> Iterator[bytes]:
     """The heads of the blocks that a line is in, each with what has to come before it."""
     for head in _enclosing(lines, index):
-        if word_of(lines, head) in _CLAUSES:
+        if _word_of(lines, head) in _CLAUSES:
             yield from _closed(lines, _sibling(lines, head))
-        yield indentation_of(lines, head) + _head(lines, head) + b"\n"
+        yield _indentation_of(lines, head) + _head(lines, head) + b"\n"
 
 
 def _head(lines: Lines, index: int) -> bytes:
     """A head with the same word, short; what is none stays a statement that opens no block."""
-    word, start = word_of(lines, index), lines.starts[index]
+    word, start = _word_of(lines, index), lines.starts[index]
     if word != b"except":
         return _HEADS.get(word, b"pass")
     if _STAR.match(lines.text, start):
@@ -145,8 +166,8 @@ def _closed(lines: Lines, index: int | None) -> Iterator[bytes]:
     """
     if index is None:
         return
-    word = word_of(lines, index)
-    here = indentation_of(lines, index)
+    word = _word_of(lines, index)
+    here = _indentation_of(lines, index)
     if word == b"@":
         yield here + b"@x\n"
     elif word in {b"if", b"elif"}:
@@ -159,16 +180,16 @@ def _closed(lines: Lines, index: int | None) -> Iterator[bytes]:
         yield here + b"try: pass\n" + here + _head(lines, index) + b" pass\n"
     elif word == b"else":
         before = _sibling(lines, index)
-        if before is not None and word_of(lines, before) == b"except":
+        if before is not None and _word_of(lines, before) == b"except":
             yield from _closed(lines, before)
             yield here + b"else: pass\n"
 
 
 def _shortened(lines: Lines, index: int) -> bytes:
     """The last line, which has ended: as it stands if it may be a head, else any statement."""
-    word = word_of(lines, index)
+    word = _word_of(lines, index)
     if word == b"@":
-        return indentation_of(lines, index) + b"@x\n"
+        return _indentation_of(lines, index) + b"@x\n"
     if word in _HEADS or word == b"except":
         return lines.text[lines.starts[index] : lines.end]
-    return indentation_of(lines, index) + b"pass\n"
+    return _indentation_of(lines, index) + b"pass\n"
