@@ -105,6 +105,8 @@ def finish_fitting(
     if place.closers is None:
         where = "inside"
     kept = fitting_length(generated, length, fits, where)
+    while kept < length and generated[kept] & 0xC0 == 0x80:  # inside a character
+        kept -= 1
     if kept < length and RULE not in place.off:
         cut = finish_block(place, generated[:kept], True, inside, multiline)
         if cut.text:

@@ -147,6 +147,10 @@ class TestRule:
         """What can be gone on from is kept."""
         assert finished(self.LINE, b"a, (", Fits((1,)), "never") == (b"a, (", (), False)
 
+    def test_whole_characters(self):
+        """A model that wanted to end inside a character ends before it."""
+        assert finished(self.LINE, "a, ü(".encode(), Fits((), 4), "never")[0] == b"a,"
+
     def test_unknown(self):
         """Without a grammar there is nothing to say."""
         assert finished(self.INSIDE, b"a + (", None)[::2] == (b"a + (", None)
@@ -200,7 +204,8 @@ class TestCompletions:
         completion = present(snapshot, answer)
 
         on = answer.grammar.state == "on"
-        assert on or open_brackets(before) is None
+        given_up = answer.grammar.reason == GIVEN_UP and method in {"align", "one"}
+        assert on or given_up or open_brackets(before) is None
         if on:
             assert open_brackets(before + answer.generation.text) is not None
             assert answer.grammar.checks > 0
@@ -219,15 +224,14 @@ class TestCompletions:
         start, _ = line_bounds(snapshot.text, snapshot.cursor)
         before, after = snapshot.text[: snapshot.cursor], snapshot.text[snapshot.cursor :]
         for item in present(snapshot, answer).items:
-            whole = item.text.encode()
-            for typed in range(1, len(whole)):
-                written = before + whole[:typed]
+            for typed in range(1, len(item.text)):
+                written = before + item.text[:typed].encode()
                 later = Snapshot("a.toy", 1, written + after, len(written), "brackets")
                 left = remainder(before[start:], answer, written[start:])
                 [rest] = present(later, left).items or [None]
 
-                assert rest is None or whole.endswith(rest.text.encode())
-                assert rest is not None or not whole[typed:].strip()
+                assert rest is None or item.text.endswith(rest.text)
+                assert rest is not None or not item.text[typed:].strip()
 
     def test_given_up(self, toy_answer):
         """A grammar that allows nothing is given up, and the report says so."""
