@@ -204,8 +204,8 @@ class GrammarSection:
     schemas: Annotated[
         Mapping[str, str],
         About(
-            "JSON Schemas for JSON documents: by a language's identifier or a glob "
-            "(`package.json`, `settings/*.json`), the file's path. Nothing is fetched.",
+            "JSON Schemas for JSON documents: by a glob (`package.json`, `settings/*.json`), the "
+            "file's path. A document's own `$schema` comes first; nothing is fetched.",
             low=1,
         ),
     ] = field(default_factory=dict)

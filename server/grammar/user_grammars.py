@@ -1,0 +1,79 @@
+"""Grammars of one's own for whole documents: files in Lark or GBNF, attached by configuration.
+
+Lark is llguidance's dialect; the rule `start` describes the document from its first character to
+its last. A grammar that is missing or wrong is named with the line, and nothing is checked.
+"""
+
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from server.errors import GrammarError
+from server.grammar.attached import attached
+from server.grammar.gbnf import gbnf_to_lark
+from server.grammar.rungs import Ladder, Rung, Source, whole
+
+MOST_BYTES = 1 << 18
+"""Larger grammars are refused; the largest of our own have half as much."""
+
+MOST_TEXT = 1 << 18
+"""Bytes of a document before the cursor; all of it has to be read, so longer ones are not checked."""
+
+
+def user_ladder(uri: str, language: str, configured: Mapping[str, str]) -> Ladder | None:
+    """The ladder that a person attached to a document; None if there is none.
+
+    Args:
+        uri: The document's address, or its path.
+        language: Its language identifier.
+        configured: Paths of grammars by language identifier or glob.
+    """
+    path = attached(uri, language, configured)
+    return None if path is None else grammar_ladder(path)
+
+
+def grammar_ladder(path: Path) -> Ladder:
+    """The ladder of a grammar's file, read anew when it changes."""
+
+    def rungs(before: bytes) -> tuple[Rung, ...]:
+        if len(before) > MOST_TEXT:
+            return ()
+        try:
+            status = path.stat()
+            version = f"{status.st_mtime_ns} {status.st_size}"
+        except (OSError, ValueError):  # ValueError: a NUL in the name
+            version = ""
+        name = f"{path} (version {zlib.crc32(version.encode()):08x})"
+        return (Rung("full", Source(name, lambda: read_grammar(path)), whole),)
+
+    return rungs
+
+
+def read_grammar(path: Path) -> str:
+    """A grammar's text in Lark.
+
+    Raises:
+        GrammarError: The file is missing, too large or no text, or its GBNF is wrong.
+    """
+    if path.suffix not in {".lark", ".gbnf"}:
+        raise GrammarError(f"the grammar {path} should end in .lark or .gbnf")
+    try:
+        # What is no plain file might never end.
+        if not path.is_file():
+            raise GrammarError(f"the grammar {path} is missing, or no file")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise GrammarError(f"the grammar {path} can't be read: {error}") from error
+    if len(content) > MOST_BYTES:
+        raise GrammarError(f"the grammar {path} is larger than {MOST_BYTES >> 10} KiB")
+    try:
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise GrammarError(f"the grammar {path} is wrong in line {line}: not UTF-8") from error
+    if path.suffix == ".gbnf":
+        return gbnf_to_lark(str(path), text)
+    # A directive of one's own keeps ours: they are merged.
+    own = text.lstrip().startswith("%llguidance")
+    return f'%llguidance {{"no_forcing": true}} {text.lstrip()}' if own else text
