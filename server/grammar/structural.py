@@ -1,0 +1,88 @@
+r"""Languages of which strings, comments and brackets are checked, and TOML.
+
+Each has a grammar in `lark` and a window: the open brackets above the cursor and its line. What
+cannot be told for certain is accepted, so these grammars never refuse a real program's text:
+
+- C and its relatives: behind a conditional directive, whose branches may open different brackets.
+- Strings that end with a name of their own (`R"x(`, here-documents, `$tag$`): behind the opener,
+  if it is not above the cursor's line.
+- SQL: behind a place that dialects read in different ways.
+- Shell: round brackets in `case` blocks.
+
+Not here, as nothing that a grammar of lexemes could tell is sound: Markdown, where every text is a
+document; Ruby, Perl and Swift, where `/` starts a regular expression or divides by what names are;
+PHP, whose text outside of `<?php` is anything.
+"""
+
+import re
+from functools import cache, partial
+from importlib.resources import files
+
+from server.grammar import structural_lexemes as lexemes
+from server.grammar.brackets_window import LONGEST, bracket_window, item_start
+from server.grammar.rungs import Ladder, Rung, Source, whole
+from server.grammar.structural_lexemes import Lexemes
+
+WHOLE = 64 << 10
+"""Bytes of a TOML file that are worth being read as a whole."""
+
+
+@cache
+def _text(name: str) -> str:
+    return files("server.grammar").joinpath("lark", f"{name}.lark").read_text("utf-8")
+
+
+def _source(name: str) -> Source:
+    return Source(f"{name} (structural)", partial(_text, name))
+
+
+def _structural(name: str, known: Lexemes) -> Ladder:
+    """A ladder of one rung."""
+    window = partial(bracket_window, lexemes=known.code, texts=known.texts)
+    rung = Rung("structural", _source(name), window)
+    return lambda before: (rung,) if len(before) <= LONGEST else ()
+
+
+_SHELL = _structural("shell", lexemes.SHELL)
+
+
+def shell(before: bytes) -> tuple[Rung, ...]:
+    """The rungs of a shell script, if it is no script of zsh or fish, which quote differently."""
+    return () if _OTHER_SHELL.match(before) else _SHELL(before)
+
+
+_OTHER_SHELL = re.compile(rb"#(?:![^\n]*\b(?:zsh|fish|t?csh|rc)\b|compdef|autoload)")
+
+
+TOML = Source("toml", partial(_text, "toml"))
+
+_LINE = re.compile(rb"[ \t]*[^\s#]")
+
+
+def toml(before: bytes) -> tuple[Rung, ...]:
+    """The last table's name or value, and the whole file."""
+    if len(before) > LONGEST:
+        return ()
+    full = (Rung("full", TOML, whole),) if len(before) <= WHOLE else ()
+    return (Rung("window", TOML, _item), *full)
+
+
+def _item(before: bytes) -> bytes:
+    """The text from the last line on that starts outside of strings and brackets."""
+    return before[item_start(before, lexemes.TOML.code, _LINE) or 0 :]
+
+
+_C = _structural("c", lexemes.C)
+
+LADDERS: dict[str, Ladder] = {
+    **dict.fromkeys(("c", "cpp", "cuda-cpp", "objective-c", "objective-cpp"), _C),
+    "csharp": _structural("csharp", lexemes.CSHARP),
+    "java": _structural("java", lexemes.JAVA),
+    "kotlin": _structural("kotlin", lexemes.KOTLIN),
+    "lua": _structural("lua", lexemes.LUA),
+    "rust": _structural("rust", lexemes.RUST),
+    "shellscript": shell,
+    "sql": _structural("sql", lexemes.SQL),
+    "toml": toml,
+}
+"""By language identifier."""
