@@ -13,16 +13,22 @@ and nothing is typed after the middle token.
 
 Special tokens are ids that are put here; no text is ever parsed for them.
 
+A document with nothing in it beside the cursor's line says nothing of itself, and models then write
+what is most frequent in the world. There the file's name comes first, for models that have a token
+to separate files.
+
 Not here: context from other files, and which model file has which marks (`engine`).
 """
 
+import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from healing.encoding import Encode
 from healing.tokenization import Tokenization
 from server.engine import FimTokens
 from server.rules import Place
-from server.snapshot import Snapshot, line_bounds, with_lf
+from server.snapshot import Snapshot, language_of, line_bounds, with_lf
 
 TYPED_TOKENS = 128
 """The longest stretch between anchor and cursor; lines that are longer are anchored inside."""
@@ -32,6 +38,11 @@ LONGEST_CHARACTER = 4
 
 TOKEN_BYTES = 16
 """No ordinary text has more bytes a token on average; bounds what is looked at for counting."""
+
+_BLANKS = re.compile(rb"\s*")
+
+TITLE_BYTES = 100
+"""A longer file name is cut."""
 
 SUFFIX_SHARE = 4
 """The text after the cursor gets one part in so many of the budget."""
@@ -89,10 +100,31 @@ def build_prompt(
     follows = snapshot.cursor + joined
     after = with_lf(snapshot.text[follows : follows + reach])
     suffix = _first_tokens(after, budget // SUFFIX_SHARE, encode)
+    title = title_of(snapshot, line_start, follows)
+    if title and fim.separator is not None:
+        start = (*start, fim.separator, *encode(title + b"\n"))
     left = before + inside if anchored else before + inside + typed
     prefix = _last_tokens(left, budget - len(suffix), encode)
     head = [*start, fim.prefix, *prefix, fim.suffix, *suffix, fim.middle]
     return Prompt(tuple(head), typed if anchored else b"", "fim")
+
+
+def title_of(snapshot: Snapshot, start: int, end: int) -> bytes:
+    """The file's name, if it says what the file is and nothing else does; empty otherwise.
+
+    Args:
+        snapshot: The document.
+        start: Where the part starts that may hold text: the rest of the document is to be blank.
+        end: Where it ends.
+    """
+    before, after = (_BLANKS.match(snapshot.text, *part) for part in ((0, start), (end,)))
+    assert before is not None
+    assert after is not None
+    path = unquote(snapshot.uri) if "://" in snapshot.uri else snapshot.uri
+    if before.end() < start or after.end() < len(snapshot.text) or language_of(path) == "plaintext":
+        return b""
+    name = " ".join(re.split(r"[/\\]", path)[-1].split())
+    return name.encode(errors="replace")[:TITLE_BYTES]
 
 
 def _left_cut(text: bytes, line_start: int, tokenization: Tokenization) -> int:

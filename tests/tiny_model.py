@@ -32,6 +32,7 @@ WINDOW = 16
 
 FIM_TOKENS = ["<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>"]
 REPOSITORY_TOKENS = ["<|repo_name|>", "<|file_sep|>"]
+OTHER_TOKENS = ["<|other_0|>", "<|other_1|>"]
 END = "<|endoftext|>"
 ADDED = "<tool_call>"
 """A token that was added after training and that is not a mark of prompt structure."""
@@ -120,6 +121,7 @@ def write_tiny_model(
     architecture: Architecture = "llama",
     vocabulary: Literal["bpe", "sentencepiece"] = "bpe",
     fim: bool = True,
+    files: bool = False,
     weights: bool = True,
     seed: int = 0,
 ) -> Path:
@@ -131,6 +133,8 @@ def write_tiny_model(
             `gemma3` looks back over a sliding window of `WINDOW` tokens.
         vocabulary: Byte-level BPE, or one typed as SentencePiece with byte tokens.
         fim: Whether the vocabulary has fill-in-the-middle marks.
+        files: Whether it then has marks for repositories and files too, and not two without a
+            meaning. With them a document's name is in some prompts, and changes what is said.
         weights: False writes the vocabulary alone, as `ggml-vocab-*.gguf` files do.
         seed: For the weights.
     """
@@ -139,7 +143,7 @@ def write_tiny_model(
     writer.add_context_length(8192)
     writer.add_embedding_length(WIDTH)
     writer.add_block_count(LAYERS)
-    size = _add_bpe(writer, fim) if vocabulary == "bpe" else _add_sentencepiece(writer)
+    size = _add_bpe(writer, fim, files) if vocabulary == "bpe" else _add_sentencepiece(writer)
     _add_hyperparameters(writer, architecture)
     if weights:
         random = np.random.default_rng(seed)
@@ -152,12 +156,12 @@ def write_tiny_model(
     return path
 
 
-def _add_bpe(writer: gguf.GGUFWriter, fim: bool) -> int:
+def _add_bpe(writer: gguf.GGUFWriter, fim: bool, files: bool) -> int:
     model = train_tokenizer().to_str()
     ids = train_tokenizer().get_vocab()
     tokens = sorted(ids, key=ids.__getitem__)
     kinds = [gguf.TokenType.NORMAL] * len(tokens)
-    marks = [END, *(FIM_TOKENS + REPOSITORY_TOKENS if fim else [])]
+    marks = [END, *(FIM_TOKENS + (REPOSITORY_TOKENS if files else OTHER_TOKENS) if fim else [])]
     tokens += [*marks, ADDED]
     kinds += [gguf.TokenType.CONTROL] * len(marks) + [gguf.TokenType.USER_DEFINED]
     writer.add_tokenizer_model("gpt2")

@@ -1,11 +1,13 @@
 """From a document to a prompt: what is in it, where it is cut, and that typing keeps it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from healing.vocabulary import TokenKind
-from server.prompt import TYPED_TOKENS, Prompt, build_prompt
+from server.prompt import TYPED_TOKENS, Prompt, build_prompt, title_of
 from server.rules import place_at
 from server.snapshot import Snapshot, with_lf
 from tests.server.documents import documents
@@ -16,7 +18,7 @@ def build(tiny_completer):
     """Makes the prompt for a text with its cursor at `|` (or at a byte offset)."""
     engine = tiny_completer.engine
 
-    def of(text, cursor=None, *, fim=True, budget=400, anchored=True):
+    def of(text, cursor=None, *, fim=True, marks=engine.fim, budget=400, anchored=True):
         if cursor is None:
             cursor, text = text.index(b"|"), text.replace(b"|", b"", 1)
         snapshot = Snapshot("a.py", 0, text, cursor, "python")
@@ -24,7 +26,7 @@ def build(tiny_completer):
             snapshot,
             place_at(snapshot),
             tiny_completer.tokenization,
-            fim=engine.fim if fim else None,
+            fim=marks if fim else None,
             start=(),
             root=engine.bos,
             budget=budget,
@@ -223,3 +225,45 @@ class TestTextIsText:
         before = with_lf(text[:cursor]).removesuffix(b"\n")
         assert before.endswith(prompt.typed.removesuffix(b"\n"))
         assert anchored or prompt.typed == b""
+
+
+class TestTitle:
+    @pytest.mark.parametrize(
+        ("uri", "title"),
+        [
+            ("src/fizzbuzz.py", b"fizzbuzz.py"),
+            ("C:\\src\\a.go", b"a.go"),
+            ("file:///home/x/gr%C3%B6%C3%9Fe%20x.rs", "größe x.rs".encode()),
+            ("file:///c%3A/Makefile", b"Makefile"),
+            ("100%25.py", b"100%25.py"),
+            ("a\nb.py", b"a b.py"),
+            ("untitled:Untitled-1", b""),
+            ("-", b""),
+            ("notes.txt", b""),
+            ("x" * 200 + ".py", b"x" * 100),
+        ],
+    )
+    def test_names(self, uri, title):
+        """The last part of a path or address, where it tells what the file is."""
+        assert title_of(Snapshot(uri, 0, b"", 0, "python"), 0, 0) == title
+
+    @pytest.mark.parametrize(
+        ("text", "named"),
+        [
+            (b"|", True),
+            (b"\n \r\n  im|\n\n", True),
+            (b"print(|)\n", True),
+            (b"x = |y", False),
+            (b"a\n|", False),
+            (b"|\nb\n", False),
+        ],
+    )
+    def test_only_where_nothing_else_is(self, build, tiny_completer, text, named):
+        """The name comes first where the cursor's line is all there is, and marks know files."""
+        marks = replace(tiny_completer.engine.fim, separator=7)
+        name = tiny_completer.tokenization.encode(b"a.py\n")
+        plain, separated = build(text), build(text, marks=marks)
+
+        assert separated.head == (*((marks.separator, *name) if named else ()), *plain.head)
+        assert separated.typed == plain.typed
+        assert build(text, fim=False) == build(text, fim=False, marks=marks)

@@ -24,10 +24,14 @@ def make_engine(tiny: Callable[..., Path]) -> Iterator[Callable[..., LlamaEngine
     engines: list[LlamaEngine] = []
 
     def make(
-        architecture: str = "llama", vocabulary: str = "bpe", fim: bool = True, **options: object
+        architecture: str = "llama",
+        vocabulary: str = "bpe",
+        fim: bool = True,
+        files: bool = False,
+        **options: object,
     ) -> LlamaEngine:
         options = SMALL | options
-        path = tiny(architecture=architecture, vocabulary=vocabulary, fim=fim)
+        path = tiny(architecture=architecture, vocabulary=vocabulary, fim=fim, files=files)
         engines.append(load(path, EngineOptions(**options)))
         return engines[-1]
 

@@ -29,7 +29,7 @@ def test_it_agrees_with_the_model_file(make_engine, vocabulary):
 
 def test_fim_tokens(make_engine):
     """The marks are found by their names; a model without them has None."""
-    engine = make_engine()
+    engine = make_engine(files=True)
     names = [engine.vocabulary[token].decode() for token in vars(engine.fim).values()]
 
     prefix, middle, suffix, pad = FIM_TOKENS
@@ -39,7 +39,7 @@ def test_fim_tokens(make_engine):
 
 def test_stops_are_the_marks(make_engine):
     """Ends and marks of structure end a completion; added text does not."""
-    engine = make_engine()
+    engine = make_engine(files=True)
 
     assert {engine.vocabulary.kind(token) for token in engine.stops} == {TokenKind.CONTROL}
     assert len(engine.stops) == 7

@@ -269,6 +269,14 @@ async def test_the_real_model(completer, report):
     report(f"asked again while typing along, real model: {await count_differences(worker, texts)}")
 
 
+async def test_empty_documents_are_told_apart(worker):
+    """What a model says to an empty document depends on its name, so no other one gets it."""
+    service = Service(worker())
+    for started, name in [(1, "a.py"), (2, "b.py"), (2, "a.py"), (3, "b.go")]:
+        await service.complete(Request(name, Snapshot(name, 1, b"im", 2, "python"), OPTIONS))
+        assert service.counts.started == started
+
+
 async def test_first_text_is_measured(worker):
     """The time to the first text is known after a job: of this model, and not from memory."""
     editor = Editor(worker(), "import o", "\n", OPTIONS)
