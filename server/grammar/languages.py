@@ -1,13 +1,51 @@
-"""Which grammars a language has: the ladders of all language modules, by language identifier.
+"""Which grammars a document has: its language's, a JSON Schema, or one that a person attached.
 
-What is not here: users' own grammars and JSON Schemas, which hang on the document.
+What is not here: which of a ladder's grammars the text fits (`ladder`).
 """
 
-from server.grammar import go, templates
-from server.grammar.rungs import Ladder, Level
+from collections.abc import Mapping
 
-LADDERS: dict[str, Ladder] = {**go.LADDERS}
-"""The ladder of each language that has one."""
+from server.grammar import go, json_grammar, python, structural, templates
+from server.grammar.rungs import Ladder, Level
+from server.grammar.schemas import schema_for, with_schema
+from server.grammar.user_grammars import user_ladder
+
+LADDERS: Mapping[str, Ladder] = {
+    **python.LADDERS,
+    **go.LADDERS,
+    **json_grammar.LADDERS,
+    **structural.LADDERS,
+}
+"""The ladder of each language that has one, by VS Code's identifiers."""
+
+WITH_SCHEMAS = frozenset({"json", "jsonc"})
+"""Languages whose documents may have a JSON Schema."""
+
+
+def ladder_for(
+    uri: str,
+    language: str,
+    text: bytes,
+    files: Mapping[str, str],
+    schemas: Mapping[str, str],
+) -> Ladder | None:
+    """A document's ladder; None if nothing is known of it. Never raises.
+
+    Args:
+        uri: The document's address, or its path.
+        language: Its language identifier.
+        text: The document.
+        files: Paths of users' grammars, by language identifier or glob.
+        schemas: Paths of JSON Schemas, by glob.
+    """
+    own = user_ladder(uri, language, files)
+    if own is not None:
+        return own
+    ladder = LADDERS.get(language)
+    if ladder is not None and language in WITH_SCHEMAS:
+        schema = schema_for(uri, text, schemas)
+        return ladder if schema is None else with_schema(schema, ladder)
+    return ladder
 
 
 def levels(language: str) -> tuple[Level, ...]:
