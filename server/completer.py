@@ -32,6 +32,7 @@ from server.engine.tables import load_tables
 from server.errors import UnknownVocabularyError
 from server.grammar.fit import Fits
 from server.grammar.ladder import Mode
+from server.grammar.languages import ladder_for
 from server.grammar.report import GrammarReport
 from server.grammar_checks import GIVEN_UP, GrammarChecks, finish_fitting, shown_length
 from server.prompt import build_prompt
@@ -75,6 +76,10 @@ class CompletionOptions:
     """Names of rules that are switched off."""
     grammar: Mode = "auto"
     """How much of a language's grammar is kept: `auto`, `structural` or `off`."""
+    grammar_files: tuple[tuple[str, str], ...] = ()
+    """Users' grammars: language identifiers or globs, each with a path."""
+    grammar_schemas: tuple[tuple[str, str], ...] = ()
+    """JSON Schemas: globs, each with a path."""
 
     def __post_init__(self) -> None:
         if self.healing not in METHODS:
@@ -210,7 +215,14 @@ class Completer:
         )
         before = engine.evaluated_tokens
         prompted = perf_counter()
-        mask, off = self._grammars.begin(snapshot, place, options.grammar)
+        ladder = ladder_for(
+            snapshot.uri,
+            snapshot.language,
+            snapshot.text,
+            dict(options.grammar_files),
+            dict(options.grammar_schemas),
+        )
+        mask, off = self._grammars.begin(snapshot, place, ladder, options.grammar)
         checked = perf_counter()
         first_text = [0.0]
 

@@ -12,8 +12,8 @@ from server.grammar.fit import Fits, Where, fitting_length, may_end_at
 from server.grammar.grammar_mask import FURTHER, GrammarMask
 from server.grammar.kept import KeptStates
 from server.grammar.ladder import Mode, climb
-from server.grammar.languages import LADDERS
 from server.grammar.report import GrammarReport
+from server.grammar.rungs import Ladder
 from server.rules import Finished, Place
 from server.snapshot import Snapshot, with_lf
 
@@ -33,24 +33,18 @@ class GrammarChecks:
         self._kept = KeptStates()
 
     def begin(
-        self, snapshot: Snapshot, place: Place, mode: Mode
+        self, snapshot: Snapshot, place: Place, ladder: Ladder | None, mode: Mode
     ) -> tuple[GrammarMask | None, GrammarReport]:
         """The mask for what is written at a cursor; None if nothing is checked, and why.
 
         Args:
             snapshot: The document.
             place: Its cursor's surroundings.
+            ladder: Its grammars; None if nothing is known of it.
             mode: How much is wanted.
         """
         before = with_lf(snapshot.text[: snapshot.cursor])
-        standing = climb(
-            self._kept,
-            snapshot.uri,
-            snapshot.language,
-            LADDERS.get(snapshot.language),
-            before,
-            mode,
-        )
+        standing = climb(self._kept, snapshot.uri, snapshot.language, ladder, before, mode)
         if standing.state is None:
             return None, standing.report
         mask = GrammarMask(standing, follows_at(snapshot, place), inside=place.closers is None)

@@ -113,6 +113,8 @@ def completion_options(options: Options, language: str, snapshot: Snapshot) -> C
         ),
         multiline=section.multiline,
         grammar=options.grammar.mode,
+        grammar_files=tuple(options.grammar.files.items()),
+        grammar_schemas=tuple(options.grammar.schemas.items()),
         rules_off=frozenset().union(
             *(rules for name, rules in FILTERS.items() if not getattr(options.filters, name))
         ),

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.completer import CompletionOptions, present
+from server.completer import CompletionOptions, load_completer, present
+from server.engine.llama_load import EngineOptions
 from server.grammar.fit import Fits
 from server.grammar.languages import LADDERS
 from server.grammar_checks import (
@@ -16,7 +17,9 @@ from server.grammar_checks import (
     follows_at,
     shown_length,
 )
+from server.lsp_items import completion_options
 from server.memory import remainder
+from server.options import GrammarSection, Options
 from server.rules import Place, place_at
 from server.snapshot import Snapshot, line_bounds
 from tests.server.grammar.toys import BRACKETS, ladder, open_brackets, rung
@@ -81,7 +84,8 @@ class TestBegin:
     def test_off(self, text, language, mode, reason):
         """There is a reason."""
         snapshot = snapshot_of(text, language)
-        mask, report = GrammarChecks().begin(snapshot, place_at(snapshot), mode)
+        ladder = LADDERS.get(language)
+        mask, report = GrammarChecks().begin(snapshot, place_at(snapshot), ladder, mode)
 
         assert mask is None
         assert (report.state, report.reason) == ("off", reason)
@@ -89,7 +93,8 @@ class TestBegin:
     def test_on(self):
         """Line ends are LF for the grammar; the mask knows what follows."""
         snapshot = snapshot_of("(a\r\n║\r\n)b")
-        mask, report = GrammarChecks().begin(snapshot, place_at(snapshot), "auto")
+        ladder = LADDERS["brackets"]
+        mask, report = GrammarChecks().begin(snapshot, place_at(snapshot), ladder, "auto")
 
         assert (report.state, report.level, report.window_bytes) == ("on", "full", 3)
         assert mask.may_end()
@@ -99,7 +104,7 @@ class TestBegin:
     def test_forget(self):
         """What is kept of a document that was closed is freed."""
         checks, snapshot = GrammarChecks(), snapshot_of("(a║")
-        checks.begin(snapshot, place_at(snapshot), "auto")
+        checks.begin(snapshot, place_at(snapshot), LADDERS["brackets"], "auto")
         assert len(checks._kept) == 1
 
         checks.forget("another.toy")
@@ -250,3 +255,26 @@ class TestCompletions:
         """A mode that does not exist is named."""
         with pytest.raises(ValueError, match="grammar is auto, structural or off, not 'on'"):
             CompletionOptions(grammar="on")
+
+
+class TestAttached:
+    def test_settings(self):
+        """Grammars and schemas of the settings come with every request."""
+        grammar = GrammarSection(files={"*.calc": "/a.lark"}, schemas={"a.json": "/b.json"})
+        options = completion_options(Options(grammar=grammar), "json", snapshot_of("(║", "json"))
+
+        assert options.grammar_files == (("*.calc", "/a.lark"),)
+        assert options.grammar_schemas == (("a.json", "/b.json"),)
+        assert hash(options)
+
+    def test_completer(self, tiny_file, tmp_path):
+        """A person's own grammar is what a completion keeps to."""
+        path = tmp_path / "as.lark"
+        path.write_text('start: "a"*')
+        completer = load_completer(tiny_file(), EngineOptions(n_ctx=512, threads=1))
+        options = CompletionOptions(max_tokens=5, grammar_files=(("*.as", str(path)),))
+        answer = completer.answer(Snapshot("file:///x.as", 0, b"a", 1, "plaintext"), options)
+        completer.close()
+
+        assert (answer.grammar.level, answer.grammar.reason) == ("full", None)
+        assert answer.generation.text.strip(b"a") == b""
