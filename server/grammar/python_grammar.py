@@ -20,8 +20,8 @@ What llguidance does with lexemes (greedy, never a shorter match instead) shapes
 It is a superset: contexts (`return` outside of functions), names that are bound twice, the width
 of escapes and the like are not looked at. A tab among spaces reaches to the next multiple of 8.
 
-Not accepted though it is Python: indentation that does not fit one of the two variants, blocks at
-a column of `SPACES` or more, and `1else` (a number may go on with an exponent after `1e`).
+Not accepted though it is Python: indentation that does not fit one of the two variants, and blocks
+at a column of `SPACES` or more.
 """
 
 import re
@@ -64,7 +64,7 @@ def structural_grammar() -> str:
     terminals = {
         name: body
         for name, body in _template("python_terminals.lark")
-        if name.startswith(("F_", "QUOTE")) or name in {"STRING", "EMPTY", "CONVERSION"}
+        if name.startswith(("F_", "QUOTE")) or name in {"STRING", "EMPTY", "CONVERSION", "BLANKS"}
     }
     both = rules | terminals | dict(_template("python_structural.lark"))
     return "".join(f"{name}: {body}\n" for name, body in both.items())
