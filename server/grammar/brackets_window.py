@@ -94,8 +94,8 @@ def bracket_window(
             what belongs to it (`if (`): its last byte decides what closes it. No match is empty or
             looks further than `LOOK_AHEAD` bytes beyond its end.
         texts: For openers that start text instead of code (a template, a long comment), or for
-            their last byte: what matters within, by the same groups. There each `close` closes the
-            opener.
+            their first byte that is no blank: what matters within, by the same groups. There each
+            `close` closes the opener.
         dependent: Matches at the start of lines of code that do not stand alone, because their
             meaning depends on what is before them: then the window starts at an earlier line.
 
@@ -258,7 +258,7 @@ def _go_on(
 
 def _text(stack: _Stack, texts: Mapping[bytes, re.Pattern[bytes]]) -> re.Pattern[bytes] | None:
     """What matters in the text that the innermost opener started; None if that is code."""
-    return (texts.get(stack[1]) or texts.get(stack[1][-1:])) if stack else None
+    return (texts.get(stack[1]) or texts.get(stack[1].lstrip()[:1])) if stack else None
 
 
 def _partner(stack: _Stack, closer: bytes) -> _Stack:

@@ -29,9 +29,11 @@ _SKIPPED = (
 )
 _OPENERS = rb"`|(?:(?<![.\w$])(?:if|while|for|with)\s*(?:await\s*)?)?\(|[{\[]"
 _TAG = (
-    # Where an operand may begin, but not `<T,`, `<T extends` nor `<T>(a: T)`.
-    rb"(?:(?<=[(,=?:&|{}\[;])|(?<==>)|(?<=\breturn)|(?<=\bdefault)|(?<=\belse)|(?<=\bcase))\s*"
-    rb"<(?=[\w$>])(?!(?:const\s+)?\w+(?:\s*,|\s+extends\b|>\((?![^\n]{0,40}</)))"
+    # Where an operand may begin: behind an operator or a word like `return`; behind a comment or at
+    # a line's start that is assumed. But not `<T,`, `<T extends` nor `<T>(a: T)`.
+    rb"(?:(?:(?<=[(,=?:&|{}\[;])|(?<==>)|(?<=\breturn)|(?<=\bdefault)|(?<=\belse)|(?<=\bcase))\s*"
+    rb"|(?:(?<=\n)|(?<=\*/))[ \t]*)"
+    rb"<(?=[\w$>])(?!(?:const\s+)?\w+(?:\s*,|\s+extends\b|>\((?![^\n]{0,40}</)))[-\w$.:]*"
 )
 
 
