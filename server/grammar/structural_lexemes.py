@@ -82,7 +82,7 @@ CSHARP = Lexemes(
             (
                 _LINE,
                 _COMMENT,
-                rb"#[^\n]*",
+                rb"(?m:^)[ \t]*#[^\n]*",  # in a hole it is a format
                 rb"\$*(?P<quotes>\"{3,})[\s\S]*?(?:(?P=quotes)|\Z)",
                 rb"@\"(?:[^\"]|\"\")*(?:\"|\Z)",
                 _STRING,
@@ -148,10 +148,8 @@ RUST = Lexemes(
 
 LUA = Lexemes(
     _of(
-        rb"(?:--)?\[(?P<level>=*)\[[\s\S]*?(?:\](?P=level)\]|\Z)|--[^\n]*|"
-        + _STRING
-        + b"|"
-        + _CHAR,
+        rb"(?:--)?\[(?P<level>=*)\[[\s\S]*?(?:\](?P=level)\]|\Z)|--[^\n]*"
+        rb"|\"(?:[^\"\\\n]|\\z\s*|\\[\s\S])*[\"\\]?|'(?:[^'\\\n]|\\z\s*|\\[\s\S])*['\\]?",
         rb"(?P<open>[(\[{]|\b(?:function|if|do|repeat)\b)|(?P<close>[)\]}]|\b(?:end|until)\b)",
     )
 )
