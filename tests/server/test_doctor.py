@@ -60,6 +60,7 @@ def test_a_usable_model_is_tried(tmp_path, capsys):
         "488 tokens (byte-level, qwen2: exact healing knows it)",
     )
     assert "exact healing" in found["completion"][1]
+    assert "python (window, full, statement, structural)" in found["grammars"][1]
     assert found["editors"][0] == "note"
 
 

@@ -1,0 +1,99 @@
+"""The grammar of open documents: the report, settings, and what is freed when they are closed."""
+
+import asyncio
+
+import pytest
+
+from server.service import Service
+from server.worker import Worker
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+URI = "file:///grammar.py"
+TEXT = "def f(a):\n    return (a"
+AT = (1, 13)
+
+
+async def grammar_of(client, language="python", text=TEXT, at=AT) -> dict:
+    """What the report says of the grammar, for a completion that is asked for now."""
+    client.open(URI, text, language)
+    await client.inline(URI, at)
+    command = {"command": "midtoken.showReport"}
+    return (await client.request("workspace/executeCommand", command))["grammar"]
+
+
+async def test_on(connect):
+    """Without any setting, suggestions keep to the grammar."""
+    grammar = await grammar_of(await connect())
+
+    assert (grammar["state"], grammar["language"], grammar["level"]) == ("on", "python", "window")
+    assert grammar["reason"] is None
+    assert grammar["checks"] > 0
+
+
+async def test_broken_text(connect):
+    """A person's own broken text is named, and checked less."""
+    grammar = await grammar_of(await connect(), text="x = )\ndef f(a):\n  ) = (a", at=(2, 8))
+
+    assert grammar["state"] == "off" or grammar["level"] != "window"
+    assert "line 3" in grammar["reason"]
+
+
+@pytest.mark.parametrize(
+    ("sections", "state", "level"),
+    [
+        ({"grammar": {"mode": "off"}}, "off", None),
+        ({"grammar": {"mode": "structural"}}, "on", "structural"),
+        (
+            {"languages": {"overrides": {"python": {"grammar": {"mode": "structural"}}}}},
+            "on",
+            "structural",
+        ),
+        (
+            {"languages": {"overrides": {"go": {"grammar": {"mode": "off"}}}}},
+            "on",
+            "window",
+        ),
+    ],
+    ids=["off", "structural", "for this language", "for another language"],
+)
+async def test_mode(connect, sections, state, level):
+    """The mode is a setting, also of a single language."""
+    grammar = await grammar_of(await connect(**sections))
+
+    assert (grammar["state"], grammar["level"]) == (state, level)
+
+
+async def test_language_without_a_grammar(connect):
+    """There is a reason."""
+    grammar = await grammar_of(await connect(), "plaintext")
+
+    assert (grammar["state"], grammar["reason"]) == ("off", "no grammar for plaintext")
+
+
+class Forgetful:
+    """As much of a completer as is needed to be told what to forget."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[str] = []
+
+    def forget(self, document: str) -> None:
+        self.forgotten.append(document)
+
+    def resume(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+async def test_closed_documents_are_forgotten():
+    """By the thread that owns their states; without a model there is nothing to forget."""
+    worker, completer = Worker(), Forgetful()
+    service = Service(worker)
+    service.free("file:///early.py")
+    await worker.load(lambda: completer)
+    service.free(URI)
+    await worker.info(lambda _: None)
+    await asyncio.sleep(0)
+    worker.close()
+
+    assert completer.forgotten == [URI]
