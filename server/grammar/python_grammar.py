@@ -97,7 +97,7 @@ def _template(name: str) -> tuple[tuple[str, str], ...]:
 
 def _grammar(columns: int, indent: Callable[[int], str]) -> str:
     """The whole grammar, for so many columns and with this expression for what indents to one."""
-    lines = ["start: FIRST? | FIRST? block0 LAST?"]
+    lines = ["start: FIRST? block0? LAST?"]
     expressions = _Expressions()
     for column in range(columns):
         for name, body in _template("python_blocks.lark"):
