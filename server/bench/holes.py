@@ -102,8 +102,11 @@ def _line_spans(text: bytes, kind: Kind, chance: random.Random) -> Iterator[tupl
             yield start + begin, start + len(line)
             continue
         end = chance.randrange(begin + 1, len(line))
-        # Closers alone are no code, and no hole ends inside a word.
-        if re.search(rb"\w", line[end:]) and not re.match(rb"\w\w", line[end - 1 : end + 1]):
+        # Closers alone are no code. No hole ends inside a word, or makes one of two.
+        glued = re.match(rb"\w", line[end:]) and re.search(rb"\w\Z", line[begin - 1 : begin])
+        if re.search(rb"\w", line[end:]) and not (
+            glued or re.match(rb"\w\w", line[end - 1 : end + 1])
+        ):
             yield start + begin, start + end
 
 

@@ -25,7 +25,7 @@ What is not here: the choice of tokens, and what is cut (`fit`).
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from time import perf_counter
+from time import thread_time
 
 from server.grammar.fit import Fits
 from server.grammar.ladder import Standing
@@ -91,7 +91,7 @@ class GrammarMask:
         """How many bytes of this could come next."""
         if self._reason:
             return len(text)
-        started = perf_counter()
+        started = thread_time()
         try:
             fits = self._state.fitting(text)
         except TooSlow as error:
@@ -161,7 +161,7 @@ class GrammarMask:
         )
 
     def _feed(self, piece: bytes) -> None:
-        started = perf_counter()
+        started = thread_time()
         try:
             if self._state.feed(piece) < len(piece):
                 self._let_pass("the text left the grammar")
@@ -172,7 +172,7 @@ class GrammarMask:
     def _fits_here(self) -> bool:
         here = len(self._text)
         if here not in self._ends:
-            started = perf_counter()
+            started = thread_time()
             try:
                 self._ends[here] = any(self._follow_fits(follow) for follow in self._follows)
             except TooSlow as error:
@@ -191,7 +191,7 @@ class GrammarMask:
 
     def _best(self, ends: list[int]) -> list[int]:
         """Without those of the longest ends from which less of what follows can be read."""
-        started = perf_counter()
+        started = thread_time()
         unread: dict[int, int] = {}
         probe, place = self._state.fork(), len(self._text)
         try:
@@ -212,7 +212,7 @@ class GrammarMask:
         self._reason = f"checked no further after {len(self._text)} bytes: {reason}"
 
     def _count(self, started: float) -> None:
-        self._seconds += perf_counter() - started
+        self._seconds += thread_time() - started
         if self._seconds > PATIENCE_S and not self._reason:
             self._let_pass("the grammar is too slow for this text")
 

@@ -26,7 +26,7 @@ class GrammarReport:
     refused: int = 0
     """Those of them that could not come next."""
     check_ms: float = 0.0
-    """Time for the checks, for following the text, and for what comes after it."""
+    """Work of the thread for the checks, for following the text, and for what comes after it."""
     steps_ms: tuple[float, ...] = ()
     """The part of each token in it."""
     fits: bool | None = None
