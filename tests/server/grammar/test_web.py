@@ -1,0 +1,267 @@
+"""The languages of the web: brackets, strings, templates, regular expressions, elements."""
+
+import re
+from functools import cache
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from server.grammar import css, javascript
+from server.grammar.brackets_window import LONGEST
+from server.grammar.state import Template, compile_grammar
+from tests.server.grammar.corpora import fetch_npm, sources
+from tests.server.grammar.corpus import accepts_every_cut, cuts
+
+LADDERS = javascript.LADDERS | css.LADDERS
+
+JAVASCRIPT = r"""#!/usr/bin/env node
+// don't stop at (
+/* nor at { */ import a, { b as c } from 'x"y'
+const re = /[/"'`]\/(/.test(s) ? a / b / c : /=(/u;
+if (x) /re"/.exec(y); while (f(a)) /'/.test(b)
+x = (a) / 2 + "'" / arr[0] / 3; i++ / 2 / (b)
+const t = `one ${`two ${"}"} // ${a}` + `//`} don't $ {{ ( \` $${1}`
+obj.if(a) / 2 / (b); obj?.for(c) / 2 / (d); p.#q / r / (s)
+return /* c */ /\//g
+typeof /x(/; a = b
+/ c / (d)
+x = a ?.5 : b?.[0]?.(1)
+s = "\
+(" + '\'('
+label: for (const k of /[)]/[Symbol.iterator]()) { }
+function* g() { yield /(/ }
+x = {} ; y = { return: 1, if() { return 1 } }
+a = b ? (c, d) : e => ({ f }); @dec class A { static #x = 1 }
+"""
+
+TYPESCRIPT = r"""
+type F = <T>(a: T, b?: Array<Array<T>>) => void; let x = <any>y
+x! / 2 / (a!); a!.b! / (c)
+interface I { <T>(x: T): T; new <U>(): U; m?<V>(x: V): void; [k: string]: 'a' | `b${string}` }
+function f<T extends { a: '(' }, U = {}>(this: T): asserts this is U {}
+"""
+
+JSX = r"""
+const a = <p className="it's" title='"' {...props} data-x:y={`(`}>
+  Don't (close [ this " or ` http://x // y {/* don't */} {cond && <b>it's</b>} &nbsp; a = b</p>
+const f = <T,>(x: T) => x, g = <T extends object>(x: T) => <></>
+const h = (<a.b.C /* c ' */ disabled icon=<i/> render={() => <b/>} /> )
+x = a < b && c > d; useState<string | null>('x'); y = i < 10 / 2
+return <Select<Option> options={[]}>({x})</Select>
+if (a) <b>{x}</b>
+type G = { <T>(x: T): Promise<T> }; const after = "any thing
+"""
+
+CSS = r"""@charset "utf-8"; @import url(//cdn.x/a.css?b=c;d);
+.a\:b\[1\]::after { content: "\"}" ; background: url(data:image/png;base64,a/*b==) } /* don't ( */
+.b { background: URL( "a)b" ) ; width: calc((1px + 2px) / 3) } a[href='x{'] , x{}
+"""
+
+SCSS = r"""// don't (
+@use "a//b"; $map: (a: 1, b: "x#{map-get($m, "y)")}z", c: 'it#s');
+.a-#{$b} { &:hover { background: url(http://x/#{$y}.png) url("a" + $b) } } /* ( */ @if $a == '"' {}
+.m() when (@a) { @r: ~"escape(@{b}"; color: @@name; .n(@a; @b) !important; w: 10 / 2 }
+"""
+
+SAMPLES = {
+    "javascript": JAVASCRIPT + JSX.replace("type G", "// type G").replace('"any thing', ""),
+    "typescript": JAVASCRIPT + TYPESCRIPT,
+    "typescriptreact": JAVASCRIPT + JSX,
+    "css": CSS,
+    "scss": SCSS,
+    "less": SCSS,
+}
+
+
+@cache
+def template(language: str) -> Template:
+    source = LADDERS[language](b"")[0].source
+    return compile_grammar(source.name, source.lark())
+
+
+def fits(language: str, text: str) -> bool:
+    """Whether all of a text is accepted as a beginning."""
+    return accepts_every_cut(template(language), text.encode()) is None
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_hard_samples_are_accepted_at_every_cut(language):
+    state = template(language).state()
+    text = SAMPLES[language].encode()
+
+    assert text[: state.feed(text)] == text
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_lines_of_the_hard_samples_end_where_code_may_end(language):
+    """All but the last, which is unfinished on purpose."""
+    state = template(language).state()
+    state.feed(SAMPLES[language].rpartition("type G")[0].rpartition("\n")[0].encode())
+
+    assert language == "typescriptreact" or state.accepting
+
+
+WRONG = {
+    "javascript": [
+        "f(a]",
+        "}",
+        "x = 'a\n",
+        "`${a)`",
+        "x = /a\n",
+        "a / b)",
+        "if (x) /(/ )",
+        "x = <a>{b)</a>",
+        "x = <a b={c)",
+        "x = <a b='c' )",
+        "(<a>b</a>]",
+    ],
+    "typescript": ["f<(a]>", "x! / 2)", "type A = {)", "`${`${a}`)"],
+    "css": ["a { b: (c }", "a )", "a { b: 'c\n", "a { b: url(c'd'( "],
+    "scss": ['a { b: "#{c)}" }', "#{ )", 'a { b: "c\n', "$m: (a]"],
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [(language, text) for language in WRONG for text in WRONG[language]]
+)
+def test_wrong_brackets_and_strings(language, text):
+    assert not fits(language, text)
+
+
+class TestWindow:
+    @pytest.mark.parametrize(
+        ("before", "window"),
+        [
+            ("f(a, {\n  b: '(',\n  c", "(\n{\n  c"),
+            ("if (a &&\n  b) /(/.test(", "if (\n  b) /(/.test("),
+            ("a = b\n  / c", "a = b\n  / c"),  # a line that starts with `/` does not stand alone
+            ("x = /[(]/; y = a / (b\n + 1", "(\n + 1"),
+            ("`a ${b(\n  c", "`\n${\n(\n  c"),
+            ("(\n  // don't\n  <div a='('\n    b={c}>\n d (", "(\n  <div\n>\n d ("),
+            ("x = <a>\n</a>\nf(", "f("),
+        ],
+    )
+    def test_of_javascript(self, before, window):
+        (rung,) = LADDERS["javascript"](b"")
+
+        assert rung.window(before.encode()).decode() == window
+
+    def test_of_scss_strings(self):
+        (rung,) = LADDERS["scss"](b"")
+
+        assert rung.window(b'a { b: "#{c("{")}"; // {\n d') == b"{\n d"
+
+    @pytest.mark.parametrize("language", SAMPLES)
+    def test_has_the_verdict_of_the_whole_text(self, language):
+        text = SAMPLES[language].rpartition("type G")[0] or SAMPLES[language]
+        same_window(language, text.encode(), cuts(text.encode(), 150, Random(2)))
+
+    @pytest.mark.parametrize("language", LADDERS)
+    def test_of_a_text_far_too_long(self, language):
+        assert LADDERS[language](b"x" * (LONGEST + 1)) == ()
+
+
+CONTINUATIONS = r"""
+) ] } ` ' " / /~2; /~( ${ < > </div> /> */ \n) \n} \n] ~) x) x} <b> ;} )}</p>) \n/>
+"""
+"""Texts that come next or do not; `~` is a blank."""
+
+
+def same_window(language: str, text: bytes, places: list[int]) -> None:
+    more_texts = [m.replace("~", " ").replace("\\n", "\n").encode() for m in CONTINUATIONS.split()]
+    (rung,) = LADDERS[language](b"")
+    whole = template(language).state()
+    for place in sorted(places):
+        before = text[:place]
+        whole.feed(text[whole.fed : place])
+        assert whole.fed == place
+        window, windowed = rung.window(before), template(language).state()
+        assert windowed.feed(window) == len(window), (before[-200:], window[-300:])
+        for more in more_texts:
+            assert whole.check(more) == windowed.check(more), (before[-200:], window[-300:], more)
+
+
+PACKAGES = {
+    "javascript": (
+        ".js",
+        ("@wordpress/block-editor", "14.9.0"),
+        ("three", "0.171.0"),
+        ("axios", "1.7.9"),
+        ("vue", "3.5.13"),
+        ("lodash", "4.17.21"),
+        ("eslint", "9.17.0"),
+        ("@docusaurus/theme-classic", "3.6.3"),
+    ),
+    "typescript": (".ts", ("zod", "3.24.1"), ("rxjs", "7.8.1"), ("ra-ui-materialui", "5.4.0")),
+    "typescriptreact": (
+        ".tsx",
+        ("ra-ui-materialui", "5.4.0"),
+        ("@docusaurus/theme-classic", "3.6.3"),
+        ("react-aria-components", "1.5.0"),
+        ("@wordpress/components", "29.0.0"),
+    ),
+    "css": (
+        ".css",
+        ("antd", "4.24.16"),
+        ("bootstrap", "5.3.3"),
+        ("@docusaurus/theme-classic", "3.6.3"),
+        ("less", "4.2.1"),
+        ("@wordpress/block-editor", "14.9.0"),
+        ("swagger-ui-dist", "5.18.2"),
+        ("highlight.js", "11.11.0"),
+    ),
+    "scss": (
+        ".scss",
+        ("bootstrap", "5.3.3"),
+        ("@wordpress/block-editor", "14.9.0"),
+        ("@wordpress/components", "29.0.0"),
+        ("highlight.js", "11.11.0"),
+    ),
+    "less": (".less", ("antd", "4.24.16"), ("less", "4.2.1")),
+}
+"""An ending, and packages that have such files."""
+
+
+@cache
+def real_files(language: str) -> tuple[Path, ...]:
+    """The files of a language in a fixed random order, those without line ends left out."""
+    ending, *packages = PACKAGES[language]
+    found = sources([fetch_npm(name, version) for name, version in packages], ending)
+    readable = [path for path in found if ".min." not in path.name]
+    Random(5).shuffle(readable)
+    return tuple(readable)
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("language", PACKAGES)
+def test_every_cut_of_real_files(language, report):
+    files, total, rejected, mutants = real_files(language)[:400], 0, 0, 0
+    random = Random(9)
+    for path in files:
+        text = path.read_bytes().replace(b"\r\n", b"\n")
+        total += len(text)
+        assert accepts_every_cut(template(language), text) is None, path
+        for mutant in without_a_mark(text[:8000], random):
+            mutants += 1
+            rejected += accepts_every_cut(template(language), mutant) is not None
+    report(
+        f"{language}: {len(files)} files, all {total:,} cuts accepted; of {mutants} beginnings "
+        f"without a bracket or quote {rejected / mutants:.0%} rejected"
+    )
+
+
+def without_a_mark(text: bytes, random: Random) -> list[bytes]:
+    """The text without one of its brackets or quotes; nothing if it has none."""
+    marks = [mark.start() for mark in re.finditer(rb"[()\[\]{}\"'`]", text)]
+    return [text[:at] + text[at + 1 :] for at in random.sample(marks, min(1, len(marks)))]
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("language", PACKAGES)
+def test_windows_of_real_files(language):
+    """2,000 cuts have the verdict of the whole file."""
+    random = Random(13)
+    for path in real_files(language)[-200:]:
+        text = path.read_bytes().replace(b"\r\n", b"\n")[:20_000]
+        same_window(language, text, cuts(text, 10, random))
