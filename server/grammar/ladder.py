@@ -10,7 +10,8 @@ What is not here: the rungs of a language (`languages` and the modules that it n
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal
@@ -65,50 +66,54 @@ def climb(
         mode: How much is wanted.
     """
     started = perf_counter()
-    tried: list[str] = []
-    for number, rung in enumerate(_rungs(ladder, language, before, mode, tried)):
-        try:
-            state = _stand(kept, (document, f"{number} {rung.source.name}"), rung, before)
-        except GrammarError as error:
-            tried.append(f"{rung.level}: {error}")
-            continue
-        except Exception as error:
-            logger.exception("the rung %s of %s", rung.level, rung.source.name)
-            tried.append(f"{rung.level}: it failed ({type(error).__name__}: {error})")
-            continue
-        milliseconds = 1e3 * (perf_counter() - started)
-        reason = "; ".join(dict.fromkeys(tried)) or None
-        return Standing(
-            state, GrammarReport("on", language, rung.level, reason, state.fed, milliseconds)
-        )
-    milliseconds = 1e3 * (perf_counter() - started)
-    reason = "; ".join(dict.fromkeys(tried))
-    return Standing(None, GrammarReport("off", language, reason=reason, feed_ms=milliseconds))
-
-
-def _rungs(
-    ladder: Ladder | None, language: str, before: bytes, mode: Mode, tried: list[str]
-) -> Iterable[Rung]:
-    """The rungs that are wanted; where there are none, the reason is added to `tried`."""
-    if mode == "off":
-        tried.append("switched off (grammar.mode)")
-        return ()
-    if ladder is None:
-        tried.append(f"no grammar for {language}")
-        return ()
+    failed: dict[str, list[str]] = {}  # levels by what was wrong with them
     try:
-        rungs = ladder(before)
+        with _said("the choice of rungs"):
+            rungs = _rungs(ladder, language, before, mode)
     except GrammarError as error:
-        tried.append(str(error))
-        return ()
+        return Standing(None, GrammarReport("off", language, reason=str(error)))
+    for number, rung in enumerate(rungs):
+        try:
+            with _said("the rung"):
+                state = _stand(kept, (document, f"{number} {rung.source.name}"), rung, before)
+        except GrammarError as error:
+            failed.setdefault(str(error), []).append(rung.level)
+            continue
+        took = 1e3 * (perf_counter() - started)
+        report = GrammarReport("on", language, rung.level, _reason(failed), state.fed, took)
+        return Standing(state, report)
+    took = 1e3 * (perf_counter() - started)
+    return Standing(None, GrammarReport("off", language, reason=_reason(failed), feed_ms=took))
+
+
+@contextmanager
+def _said(what: str) -> Iterator[None]:
+    """A failure of our own goes to the log, and becomes a reason as all others."""
+    try:
+        yield
+    except GrammarError:
+        raise
     except Exception as error:
-        logger.exception("the rungs of %s", language)
-        tried.append(f"the rungs of {language} failed ({type(error).__name__}: {error})")
-        return ()
+        logger.exception("%s", what)
+        raise GrammarError(f"{what} failed ({type(error).__name__}: {error})") from error
+
+
+def _reason(failed: dict[str, list[str]]) -> str | None:
+    """All reasons in one line: `window, full: line 12 does not fit python`."""
+    return "; ".join(f"{', '.join(dict.fromkeys(failed[what]))}: {what}" for what in failed) or None
+
+
+def _rungs(ladder: Ladder | None, language: str, before: bytes, mode: Mode) -> tuple[Rung, ...]:
+    """The rungs that are wanted, at least one. Raises GrammarError: why there are none."""
+    if mode == "off":
+        raise GrammarError("switched off (grammar.mode)")
+    if ladder is None:
+        raise GrammarError(f"no grammar for {language}")
+    rungs = ladder(before)
     if mode == "structural":
         rungs = tuple(rung for rung in rungs if rung.level == "structural")
     if not rungs:
-        tried.append(f"no grammar for this text in {language}")
+        raise GrammarError(f"no grammar for this text in {language}")
     return rungs
 
 

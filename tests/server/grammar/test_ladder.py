@@ -56,11 +56,14 @@ class TestRungs:
 
     def test_off(self):
         """Where nothing fits, nothing is checked, and all reasons are there."""
-        standing = stand(b"(", rung("full", "words", WORDS), rung("structural", "words", WORDS))
+        rungs = [rung(level, "words", WORDS) for level in ("window", "full")]
+        standing = stand(b"(a", *rungs, rung("structural", "one", 'start: "(" "b"'))
 
         assert standing.state is None
         assert (standing.report.state, standing.report.level) == ("off", None)
-        assert standing.report.reason.count("does not fit") == 2
+        assert standing.report.reason == (
+            "window, full: line 1 does not fit toy words; structural: line 1 does not fit toy one"
+        )
 
     def test_structural(self):
         """Only structural rungs, where that is asked for."""
