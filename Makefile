@@ -8,7 +8,7 @@ export CMAKE_ARGS ?= -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF
 # Idle OpenMP threads sleep: on a shared machine busy waiting costs several times the work itself.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: demo test test-grammars test-editors test-vscode check format model clean
+.PHONY: demo test test-grammars test-editors test-vscode check-vscode vscode check format model clean
 
 demo: .venv/ready model
 	$(BIN)/python -m server.demo
@@ -21,8 +21,16 @@ test-grammars: .venv/ready
 	$(BIN)/python -m pytest tests/server/grammar --corpus
 
 # The packaged extension in the real VS Code alone.
-test-vscode: .venv/ready model
-	$(BIN)/python -m pytest tests/e2e/test_vscode.py
+test-vscode: check-vscode model
+	$(BIN)/python -m pytest tests/e2e/vscode
+
+# The extension's types and the tests of it that need no editor.
+check-vscode: .venv/ready
+	$(BIN)/python editors/vscode/build.py check
+
+# The extension as one file, which installs without a network: editors/vscode/out/midtoken.vsix.
+vscode: .venv/ready
+	$(BIN)/python editors/vscode/build.py package
 
 # Suggestions typed and accepted in real editors. Neovim, VS Code and Node.js are fetched once, and
 # on Debian Emacs too where none is installed; Chromium must be installed.

@@ -27,6 +27,24 @@ OWN: dict[str, dict[str, Any]] = {
         ),
         "scope": "machine",
     },
+    "midtoken.address": {
+        "type": "string",
+        "default": "",
+        "markdownDescription": (
+            "`HOST:PORT` of a server that runs already (`midtoken serve --tcp 127.0.0.1:7777`), to "
+            "share one model between windows and editors. Empty: a server is started."
+        ),
+        "scope": "machine",
+    },
+    "midtoken.enable": {
+        "type": "boolean",
+        "default": True,
+        "markdownDescription": (
+            "Whether anything is suggested. The menu of the status bar item switches it, for a "
+            "workspace or everywhere."
+        ),
+        "scope": "resource",
+    },
     "midtoken.completionList": {
         "type": "boolean",
         "default": False,
@@ -39,7 +57,11 @@ OWN: dict[str, dict[str, Any]] = {
 def settings() -> dict[str, Any]:
     """`contributes.configuration`: our own settings, then the server's."""
     schema = json_schema()
-    return {"title": schema["title"], "properties": {**OWN, **schema["properties"]}}
+    servers = schema["properties"]
+    for one in servers.values():
+        # One server for a window: a folder of a workspace of several can't have values of its own.
+        one["scope"] = "window" if one["scope"] == "resource" else one["scope"]
+    return {"title": schema["title"], "properties": {**OWN, **servers}}
 
 
 def manifest(text: str) -> str:

@@ -1,37 +1,74 @@
-/** The two hooks that VS Code calls, and the commands. */
-import { commands, type ExtensionContext, workspace } from "vscode";
+/** The extension's two hooks. */
+import { commands, type ConfigurationChangeEvent, type ExtensionContext, window, workspace } from "vscode";
 import { sendSettings } from "./client.ts";
-import { Reports } from "./report.ts";
+import { runDoctor } from "./doctor.ts";
+import { showMenu } from "./menu.ts";
+import { Models } from "./models.ts";
+import { Pages } from "./pages.ts";
+import { onPythonChange } from "./python.ts";
 import { Server } from "./server.ts";
 import { StatusItem } from "./status_item.ts";
+import { toggle } from "./toggle.ts";
 
 let server: Server | undefined;
 
 export async function activate(context: ExtensionContext): Promise<void> {
   const item = new StatusItem();
   const mine = new Server(context, (status) => item.show(status));
-  const reports = new Reports(mine);
+  const models = new Models(mine);
+  const pages = new Pages();
   server = mine;
+  const actions: Record<string, (argument?: string) => unknown> = {
+    menu: () => showMenu(item, models),
+    install: () => mine.showInstallation(),
+    restart: () => mine.restartModel(),
+    toggleWorkspace: () => toggle("workspace"),
+    toggleLanguage: () => toggle("language"),
+    toggleEverywhere: () => toggle("everywhere"),
+    chooseModel: () => models.choose(),
+    pullModel: (name) => models.pull(name),
+    doctor: () => runDoctor(mine, pages),
+    report: () => showReport(mine, pages),
+    log: () => mine.log.show(),
+  };
+  const watchPython = async () => {
+    const watching = await onPythonChange(() => void mine.restartIfOther());
+    if (watching) {
+      context.subscriptions.push(watching);
+    }
+  };
   context.subscriptions.push(
     item,
-    reports,
-    mine.log,
-    commands.registerCommand("midtoken.restart", () => mine.restartModel()),
-    commands.registerCommand("midtoken.report", () => reports.show()),
-    commands.registerCommand("midtoken.log", () => mine.log.show()),
-    commands.registerCommand("midtoken.status", () => item.tell(() => mine.tellMissing())),
-    workspace.onDidGrantWorkspaceTrust(() => mine.client ?? mine.restart()),
-    workspace.onDidChangeConfiguration((change) => {
-      if (change.affectsConfiguration("midtoken.path")) {
-        void mine.restart();
-      } else if (change.affectsConfiguration("midtoken") && mine.client) {
-        void sendSettings(mine.client);
-      }
+    pages,
+    ...Object.entries(actions).map(([name, run]) => commands.registerCommand(`midtoken.${name}`, run)),
+    window.onDidChangeActiveTextEditor(() => item.refresh()),
+    workspace.onDidOpenTextDocument(() => item.refresh()), // also when a language is changed
+    workspace.onDidGrantWorkspaceTrust(async () => {
+      await watchPython();
+      await mine.restartIfOther();
     }),
+    workspace.onDidChangeConfiguration((change) => settingsChanged(change, mine, item)),
   );
+  void watchPython().catch((error) => mine.log.warn(`the Python extension: ${error}`));
   await mine.restart();
 }
 
 export async function deactivate(): Promise<void> {
   await server?.stop();
+}
+
+function settingsChanged(change: ConfigurationChangeEvent, server: Server, item: StatusItem): void {
+  if (change.affectsConfiguration("midtoken")) {
+    item.refresh();
+  }
+  if (change.affectsConfiguration("midtoken.path") || change.affectsConfiguration("midtoken.address")) {
+    void server.restart();
+  } else if (change.affectsConfiguration("midtoken") && server.client) {
+    void sendSettings(server.client);
+  }
+}
+
+async function showReport(server: Server, pages: Pages): Promise<void> {
+  const report = await server.execute("midtoken.showReport");
+  await pages.show("report.json", `${JSON.stringify(report ?? "There was no suggestion yet.", null, 2)}\n`);
 }

@@ -1,31 +1,54 @@
-/** One server process: found, started, stopped, and started anew. */
-import { commands, type ExtensionContext, Uri, window } from "vscode";
+/** One server: found or connected to, stopped, and started anew. */
+import { type CancellationToken, commands, type ExtensionContext, Uri, window } from "vscode";
 import {
   ExecuteCommandRequest,
-  LanguageClient,
+  type LanguageClient,
+  type ServerOptions,
   State as ClientState,
 } from "vscode-languageclient/node";
 import { createClient } from "./client.ts";
-import { locate } from "./locate.ts";
-import { programSetting, selectedPython } from "./settings.ts";
+import { overStdio, overTcp } from "./connection.ts";
+import { Counting } from "./counting.ts";
+import { type Located, locate } from "./locate.ts";
+import { selectedPython } from "./python.ts";
+import { addressSetting, programSetting } from "./settings.ts";
 import type { Status } from "./status.ts";
 
 export class Server {
   readonly log = window.createOutputChannel("midtoken", { log: true });
+  /** Full names of all settings. */
+  readonly settingNames: string[];
   client: LanguageClient | undefined;
+  /** The program that was started last. */
+  private program: string | undefined;
   private readonly context: ExtensionContext;
   private readonly onStatus: (status: Status) => void;
+  private readonly counting: Counting;
   private changing: Promise<void> = Promise.resolve();
+  private nextStart: Promise<void> | undefined;
   private toldMissing = false;
 
   constructor(context: ExtensionContext, onStatus: (status: Status) => void) {
     this.context = context;
     this.onStatus = onStatus;
+    const { properties } = context.extension.packageJSON.contributes.configuration;
+    this.settingNames = Object.keys(properties);
+    this.counting = new Counting((method, uri, length) => {
+      if (this.client?.state === ClientState.Running) {
+        void this.client.sendNotification(`midtoken/${method}`, { textDocument: { uri }, length });
+      }
+    });
+    context.subscriptions.push(this.log, this.counting);
   }
 
-  /** Stop the process and start the one that is to be used now. One change at a time. */
+  /** Stop the server and start the one that is to be used now. Calls that come meanwhile are one. */
   restart(): Promise<void> {
-    this.changing = this.changing.then(() => this.stopClient()).then(() => this.start());
+    this.nextStart ??= this.changing.then(async () => {
+      this.nextStart = undefined;
+      await this.stopClient();
+      await this.start();
+    });
+    this.changing = this.nextStart;
     return this.changing;
   }
 
@@ -34,7 +57,14 @@ export class Server {
     return this.changing;
   }
 
-  /** Load the model anew; without a process, start one. */
+  /** Start anew if another program would be found now, as after another environment is selected. */
+  async restartIfOther(): Promise<void> {
+    if (addressSetting() === "" && (await this.findProgram()) !== this.program) {
+      await this.restart();
+    }
+  }
+
+  /** Load the model anew; without a server, start one. */
   async restartModel(): Promise<void> {
     if (this.client?.state === ClientState.Running) {
       await this.execute("midtoken.restartModel");
@@ -45,10 +75,28 @@ export class Server {
 
   /** The result of one of the server's commands; undefined without a server. */
   async execute(command: string): Promise<unknown> {
+    return this.request(ExecuteCommandRequest.method, { command });
+  }
+
+  /** The answer to a request; undefined without a server, and if the request was cancelled. */
+  async request<T>(method: string, params: object = {}, token?: CancellationToken): Promise<T | undefined> {
     if (this.client?.state !== ClientState.Running) {
       return undefined;
     }
-    return this.client.sendRequest(ExecuteCommandRequest.type, { command });
+    try {
+      return await this.client.sendRequest<T>(method, params, token);
+    } catch (error) {
+      if (token?.isCancellationRequested) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  /** The program, wherever it is found now. */
+  async findProgram(): Promise<string | undefined> {
+    const located = await this.locate();
+    return located.found ? located.program : undefined;
   }
 
   /** Say that there is no server, and how to get one. */
@@ -60,8 +108,7 @@ export class Server {
     const how = "How to Install";
     const chosen = await window.showWarningMessage(message, how, "Open Setting", "Show Log");
     if (chosen === how) {
-      const page = Uri.joinPath(this.context.extensionUri, "INSTALL.md");
-      await commands.executeCommand("markdown.showPreview", page);
+      await this.showInstallation();
     } else if (chosen === "Open Setting") {
       await commands.executeCommand("workbench.action.openSettings", "midtoken.path");
     } else if (chosen) {
@@ -69,14 +116,29 @@ export class Server {
     }
   }
 
-  private async start(): Promise<void> {
-    this.onStatus({ state: "starting", message: "" });
+  async showInstallation(): Promise<void> {
+    const page = Uri.joinPath(this.context.extensionUri, "INSTALL.md");
+    await commands.executeCommand("markdown.showPreview", page);
+  }
+
+  private async locate(): Promise<Located> {
     const python = await selectedPython().catch((error) => {
       this.log.warn(`the Python extension does not tell its environment: ${error}`);
       return undefined;
     });
-    const path = process.env.PATH ?? "";
-    const located = await locate({ setting: programSetting(), python, path });
+    return locate({ setting: programSetting(), python, path: process.env.PATH ?? "" });
+  }
+
+  private async start(): Promise<void> {
+    this.onStatus({ state: "starting", message: "" });
+    this.program = undefined;
+    const address = addressSetting();
+    if (address) {
+      const how = `start one with \`midtoken serve --tcp ${address}\`, or empty midtoken.address`;
+      await this.connect(overTcp(address), `there is no server at ${address}: ${how}`);
+      return;
+    }
+    const located = await this.locate();
     if (!located.found) {
       this.log.warn(`no server; tried ${located.tried.join(", ") || "nothing"}`);
       this.onStatus({ state: "missing", message: "the server was not found; click for help" });
@@ -87,11 +149,17 @@ export class Server {
       return;
     }
     const { program, origin } = located;
+    this.program = program;
     this.log.info(`starting ${program}, found by ${origin}`);
+    await this.connect(overStdio(program), `${program} did not start; the log tells why`);
+  }
+
+  private async connect(connection: ServerOptions, problem: string): Promise<void> {
     const client: LanguageClient = createClient({
-      program,
-      settings: Object.keys(this.context.extension.packageJSON.contributes.configuration.properties),
+      connection,
+      settings: this.settingNames,
       log: this.log,
+      counting: this.counting,
       onStatus: (status) => {
         if (this.client === client) {
           this.onStatus(status);
@@ -102,8 +170,8 @@ export class Server {
     try {
       await client.start();
     } catch (error) {
-      this.log.error(`${program} did not start: ${error}`);
-      this.onStatus({ state: "error", message: `${program} did not start; the log tells why` });
+      this.log.error(`${problem}: ${error}`);
+      this.onStatus({ state: "error", message: problem });
     }
   }
 

@@ -1,15 +1,36 @@
 /** The settings, as the extension and the server want them. */
-import { extensions, type ConfigurationScope, Uri, workspace } from "vscode";
+import { type ConfigurationScope, type Uri, window, workspace } from "vscode";
+import type { Switches } from "./switches.ts";
 
 /** Settings of this extension alone; the server does not know them. */
-const OWN = ["path", "completionList"];
+const OWN = ["path", "address", "enable", "completionList"];
 
 export function programSetting(): string {
   return workspace.getConfiguration("midtoken").get("path", "").trim();
 }
 
+export function addressSetting(): string {
+  return workspace.getConfiguration("midtoken").get("address", "").trim();
+}
+
 export function wantsCompletionList(scope: ConfigurationScope): boolean {
   return workspace.getConfiguration("midtoken", scope).get("completionList", false);
+}
+
+/** What is switched on and off, as it counts for a document; without one, for the window. */
+export function switches(document = window.activeTextEditor?.document): Switches {
+  const configuration = workspace.getConfiguration("midtoken", document);
+  const enable = configuration.inspect<boolean>("enable");
+  const disabled = configuration.inspect<string[]>("languages.disabled");
+  return {
+    everywhere: enable?.globalValue,
+    workspace: enable?.workspaceValue,
+    folder: enable?.workspaceFolderValue,
+    disabledByUser: disabled?.globalValue,
+    disabledByWorkspace: disabled?.workspaceValue,
+    language: document?.languageId,
+    hasWorkspace: workspace.workspaceFolders !== undefined,
+  };
 }
 
 /**
@@ -30,22 +51,4 @@ export function serverSettings(
     return !OWN.includes(key) && values.some((value) => value !== undefined);
   });
   return Object.fromEntries(given.map((key) => [key, configuration.get(key)]));
-}
-
-interface PythonApi {
-  environments: {
-    getActiveEnvironmentPath(): { path: string };
-    resolveEnvironment(of: { path: string }): Promise<{ executable: { uri?: Uri } } | undefined>;
-  };
-}
-
-/** The selected environment's interpreter, if the Python extension tells and the folder is trusted. */
-export async function selectedPython(): Promise<string | undefined> {
-  const python = extensions.getExtension<PythonApi>("ms-python.python");
-  if (!python || !workspace.isTrusted) {
-    return undefined;
-  }
-  const environments = (await python.activate())?.environments;
-  const found = await environments?.resolveEnvironment(environments.getActiveEnvironmentPath());
-  return found?.executable.uri?.fsPath;
 }

@@ -1,4 +1,4 @@
-/** The status bar item, and what a click on it says. */
+/** The status bar item: how the server is for the document in the active editor. */
 import {
   commands,
   type Disposable,
@@ -7,42 +7,41 @@ import {
   ThemeColor,
   window,
 } from "vscode";
-import { appearance, type Status } from "./status.ts";
+import { switches } from "./settings.ts";
+import { appearance, type Status, statusFor } from "./status.ts";
+import { whyOff } from "./switches.ts";
 
 export class StatusItem implements Disposable {
   private readonly item = window.createStatusBarItem("status", StatusBarAlignment.Right);
-  private status: Status = { state: "starting", message: "" };
+  /** What the server has told last. */
+  status: Status = { state: "starting", message: "" };
 
   constructor() {
     this.item.name = "midtoken";
-    this.item.command = "midtoken.status";
-    this.show(this.status);
+    this.item.command = "midtoken.menu";
+    this.refresh();
     this.item.show();
   }
 
+  /** What is shown now. */
+  get shown(): Status {
+    return statusFor(this.status, whyOff(switches()));
+  }
+
+  /** Take over what the server tells. */
   show(status: Status): void {
     this.status = status;
-    const { text, description, background } = appearance(status);
+    this.refresh();
+    void commands.executeCommand("setContext", "midtoken.state", status.state);
+  }
+
+  /** Look again whether midtoken is on: another editor is active, or a setting has changed. */
+  refresh(): void {
+    const { text, description, background } = appearance(this.shown);
     this.item.text = text;
     this.item.tooltip = new MarkdownString().appendText(description);
     this.item.accessibilityInformation = { label: description };
     this.item.backgroundColor = background && new ThemeColor(background);
-  }
-
-  /** Say how the server is, and offer what can be done about it. */
-  async tell(tellMissing: () => Promise<void>): Promise<void> {
-    if (this.status.state === "missing") {
-      return tellMissing();
-    }
-    const failed = this.status.state === "error";
-    const tell = failed ? window.showErrorMessage : window.showInformationMessage;
-    const other = failed ? "Restart" : "Show Report";
-    const chosen = await tell<string>(appearance(this.status).description, "Show Log", other);
-    if (chosen === "Show Log") {
-      await commands.executeCommand("midtoken.log");
-    } else if (chosen) {
-      await commands.executeCommand(failed ? "midtoken.restart" : "midtoken.report");
-    }
   }
 
   dispose(): void {

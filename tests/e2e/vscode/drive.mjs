@@ -1,16 +1,17 @@
 // Works in a VS Code window as a person would: keys, the mouse, and looking at what is shown.
 //
-//   node drive.mjs '{"url": …, "chromium": …, "playwright": …, "picture": …, "steps": [["type", "retu"], …]}'
+//   node drive.mjs '{"url": …, "chromium": …, "playwright": …}'
 //
-// Prints one JSON array: the text that each step has seen, or null. A step waits until what it looks
-// for is there; if it never is, the error names the step, and the window is kept as a picture.
+// Reads steps from standard input, one JSON array a line: ["type", "retu"]. Answers each with a line:
+// {"seen": …} or {"error": …}. A step waits until what it looks for is there.
 
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { createInterface } from "node:readline";
 
-const { url, chromium, playwright, picture, steps } = JSON.parse(process.argv[2]);
+const { url, chromium, playwright } = JSON.parse(process.argv[2]);
 const { chromium: browserType } = await import(playwright);
 
-const PATIENCE_MS = 90_000; // a start on a busy machine; usually a tenth of it
+const PATIENCE_MS = 60_000; // a start on a busy machine; usually a tenth of it
 const POLL_MS = 50;
 const STILL = 10; // looks in a row that see the same: nothing more is on its way
 
@@ -43,19 +44,55 @@ const ghost = () => page.evaluate(() => {
   return lines.join("\n").replaceAll("\u00a0", " ").replaceAll("\u200b", "");
 });
 
+const choices = ".quick-input-list .monaco-list-row";
+const item = page.locator('.statusbar-item [aria-label^="midtoken "]');
+
+/** Remember everything that the status bar item says. */
+const remember = () => page.evaluate(() => {
+  window.said = [];
+  const look = () => {
+    const found = document.querySelector('.statusbar-item [aria-label^="midtoken "]');
+    const label = found?.getAttribute("aria-label");
+    if (label && label !== window.said.at(-1)) window.said.push(label);
+  };
+  const what = { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-label"] };
+  new MutationObserver(look).observe(document.body, what);
+});
+
 const actions = {
   /** The status bar item says so: `midtoken ready`. */
   status: (text) => page.locator(`.statusbar-item [aria-label^="${text}"]`).waitFor(),
 
-  /** Open a file of the folder and go to a position: `file.py:4:5`. */
-  async open(place) {
+  /** Everything that it has said so far. */
+  said: () => page.evaluate(() => window.said),
+
+  /** Open the menu of the status bar item; its title and entries. */
+  async menu() {
+    await item.click();
+    await page.locator(choices).first().waitFor();
+    const title = await page.locator(".quick-input-title").textContent();
+    return [title, ...(await page.locator(`${choices} .label-name`).allTextContents())];
+  },
+
+  /** Take an entry of the menu or list that is open. */
+  async choose(text) {
+    await page.locator(choices, { hasText: text }).first().click();
+  },
+
+  /**
+   * Open a file of the folder and go to a position: `file.py:4:5`. Columns are UTF-16; the status
+   * bar shows code points.
+   */
+  async open(place, shown) {
+    const [file, line, column] = place.split(":");
     await page.keyboard.press("Control+p");
     await page.locator(".quick-input-widget input").fill(place);
-    await page.locator(`.quick-input-list [aria-label*="${place.split(":")[0]}"]`).first().waitFor();
+    await page.locator(`.quick-input-list [aria-label*="${file}"]`).first().waitFor();
     await page.keyboard.press("Enter");
-    const [file, line, column] = place.split(":");
     await page.locator(`.tab.active[data-resource-name="${file}"]`).waitFor();
-    await page.locator(`.statusbar-item :text-is("Ln ${line}, Col ${column}")`).waitFor();
+    await page.locator(`.statusbar-item :text-is("Ln ${line}, Col ${shown ?? column}")`).waitFor();
+    await page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await page.locator(".monaco-editor.focused").waitFor();
   },
 
   /** A command of the palette, by its title. */
@@ -72,12 +109,21 @@ const actions = {
   /** Ghost text that has come to rest. */
   ghost: () => poll(ghost, (text) => text.trim() !== "", STILL),
 
-  /** Take the suggestion that is shown, with a key. */
+  /** There is none, and none comes for a while. */
+  noGhost: () => poll(ghost, (text) => text.trim() === "", 2 * STILL),
+
+  /** Take what is shown, or a part of it, with a key; what is shown then. */
   async accept(key) {
     const shown = await ghost();
     await page.keyboard.press(key);
-    await poll(ghost, (text) => text !== shown);
+    return poll(ghost, (text) => text !== shown, STILL);
   },
+
+  /** A file is there that holds a text; what it holds. */
+  file: (path, text) => poll(() => {
+    const held = existsSync(path) ? readFileSync(path, "utf8") : "";
+    return held.includes(text) ? held : "";
+  }, (held) => held),
 
   /** Write the document to its file; what was written. (Tabs tell the end of it too early.) */
   async save(path) {
@@ -89,24 +135,42 @@ const actions = {
 
   /** Text anywhere in the window. */
   see: (text) => page.getByText(text).first().waitFor(),
+  unsee: (text) => page.getByText(text).first().waitFor({ state: "hidden" }),
   click: (text) => page.getByText(text, { exact: true }).first().click(),
+
+  /** What a page of text that is open shows of itself. */
+  text: () => page.evaluate(() =>
+    [...document.querySelectorAll(".monaco-editor .view-line")]
+      .map((line) => line.textContent.replaceAll("\u00a0", " ")).join("\n")),
+
+  /** Entries of the completion list. */
+  async list() {
+    await page.locator(".suggest-widget.visible .monaco-list-row").first().waitFor();
+    return page.locator(".suggest-widget .monaco-list-row .label-name").allTextContents();
+  },
+
   picture: (path) => page.screenshot({ path }),
 };
 
-let step = "opening the window";
+const tell = (answer) => console.log(JSON.stringify(answer));
+/** An error of playwright, without its log. */
+const brief = (error) => error.message.split("\n")[0];
+
 try {
   await page.goto(url);
   await page.locator(".monaco-workbench").waitFor();
-  const seen = [];
-  for (const [index, [name, argument]] of steps.entries()) {
-    step = `step ${index + 1}, ${name} ${JSON.stringify(argument ?? "")}`;
-    seen.push((await actions[name](argument)) ?? null);
+  await remember();
+  tell({ seen: null });
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [name, ...values] = JSON.parse(line);
+    try {
+      tell({ seen: (await actions[name](...values)) ?? null });
+    } catch (error) {
+      tell({ error: brief(error) });
+    }
   }
-  console.log(JSON.stringify(seen.map((one) => (typeof one === "string" ? one : null))));
 } catch (error) {
-  await page.screenshot({ path: picture });
-  console.error(`${step}: ${error.message.split("\n")[0]} (picture: ${picture})`);
-  process.exitCode = 1;
+  tell({ error: brief(error) });
 } finally {
   await browser.close();
 }

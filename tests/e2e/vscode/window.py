@@ -1,7 +1,7 @@
 """A window of the real VS Code with the packaged extension in it, and steps to be done there.
 
 Each window has folders of its own for settings and extensions, and a server of its own, which ends
-with it: its whole process group, and with it our language server.
+with it: its whole session of processes, and with it our language server.
 """
 
 import contextlib
@@ -10,18 +10,21 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.e2e.vscode.tools import Tools, run
+from editors.vscode import build
+from tests.e2e.vscode.tools import Tools
 
-EXTENSION = Path(__file__).parents[3] / "editors/vscode"
+PROGRAM = Path(sys.executable).with_name("midtoken")
 DRIVER = Path(__file__).with_name("drive.mjs")
 START_SECONDS, END_SECONDS = 60, 10
 
@@ -29,6 +32,7 @@ QUIET = {
     "editor.cursorBlinking": "solid",
     "editor.minimap.enabled": False,
     "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
+    "editor.wordBasedSuggestions": "off",
     "extensions.autoCheckUpdates": False,
     "files.autoSave": "off",
     "security.workspace.trust.enabled": False,
@@ -41,48 +45,79 @@ QUIET = {
 }
 """A person's settings: nothing of the editor's own in the way, and no network."""
 
-
-def package_extension(tools: Tools) -> Path:
-    """The extension as people get it, built from the sources."""
-    npm = str(tools.npm)
-    wanted, there = EXTENSION / "package-lock.json", EXTENSION / "node_modules/.package-lock.json"
-    if not there.is_file() or there.stat().st_mtime < wanted.stat().st_mtime:
-        install = [npm, "ci", "--no-audit", "--no-fund"]
-        problem = "the extension's tools can't be installed"
-        run(install, problem, EXTENSION, tools.environment)
-    run([npm, "test"], "the extension's own tests fail", EXTENSION, tools.environment)
-    run([npm, "run", "package"], "the extension can't be packaged", EXTENSION, tools.environment)
-    return EXTENSION / "out/midtoken.vsix"
+KEYS = [
+    {
+        "key": "ctrl+alt+l",
+        "command": "editor.action.inlineSuggest.acceptNextLine",
+        "when": "inlineSuggestionVisible",
+    },
+    {
+        "key": "alt+\\",
+        "command": "editor.action.inlineSuggest.trigger",
+        "when": "editorTextFocus",
+    },
+]
+"""As the extension's page proposes them."""
 
 
 @dataclass(frozen=True)
 class Window:
     """An editor that is running."""
 
-    tools: Tools
-    url: str
-    picture: Path
-    """Where the window is kept as a picture when a step fails."""
+    process: subprocess.Popen[bytes]
+    driver: subprocess.Popen[str]
+    folder: Path
+    """Everything that the editor writes, and a picture of the window when a step fails."""
 
-    def do(self, *steps: tuple[str, ...]) -> list[str | None]:
-        """Do steps (see drive.mjs) in a fresh page; the text that each has seen, or None."""
-        orders = {
-            "url": self.url,
-            "chromium": str(self.tools.chromium),
-            "playwright": str(self.tools.playwright),
-            "picture": str(self.picture),
-            "steps": steps,
-        }
-        command = [str(self.tools.node), str(DRIVER), json.dumps(orders)]
-        seen: list[str | None] = json.loads(run(command, "in the VS Code window"))
-        return seen
+    def do(self, name: str, *values: str) -> Any:
+        """Do a step (see drive.mjs); what it has seen."""
+        answer = self._ask(name, *values)
+        if "error" in answer:
+            picture = self.folder / "failed.png"
+            self._ask("picture", str(picture))
+            pytest.fail(f"VS Code, {name} {' '.join(values)}: {answer['error']} ({picture})")
+        return answer["seen"]
+
+    def _ask(self, *step: str) -> dict[str, Any]:
+        assert self.driver.stdin
+        assert self.driver.stdout
+        self.driver.stdin.write(json.dumps(step) + "\n")
+        self.driver.stdin.flush()
+        line = self.driver.stdout.readline()
+        return json.loads(line) if line else {"error": "the browser's remote control has ended"}
+
+    def set(self, settings: dict[str, object]) -> None:
+        """Write settings of the machine; the editor notices by itself."""
+        (self.folder / "Machine/settings.json").write_text(json.dumps(settings))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the machine."""
+        settings: dict[str, Any] = json.loads(
+            (self.folder / "Machine/settings.json").read_text() or "{}"
+        )
+        return settings
+
+    def language_servers(self) -> list[int]:
+        """The process ids of our language servers in this window."""
+        pids = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
+        return [
+            pid
+            for pid in pids
+            if _command(pid)[-2:] == ["serve", "--stdio"] and _session(pid) == self.process.pid
+        ]
 
 
 @contextlib.contextmanager
 def open_window(
-    tools: Tools, extension: Path, folder: Path, workspace: Path, settings: dict[str, object]
+    tools: Tools,
+    extension: Path,
+    folder: Path,
+    workspace: Path,
+    settings: dict[str, object],
+    user: dict[str, object],
 ) -> Iterator[Window]:
-    """VS Code's server on a free port with a workspace.
+    """VS Code's server on a free port with a workspace, and a page that shows it.
 
     Args:
         tools: The programs.
@@ -90,14 +125,16 @@ def open_window(
         folder: An empty folder for everything that the editor writes.
         workspace: The folder that is open.
         settings: Settings of the machine, as those about programs have to be.
+        user: Settings of the user, beside those that keep the editor quiet.
     """
-    for name, values in (("User", QUIET), ("Machine", settings)):
+    for name, values in (("User", QUIET | user), ("Machine", settings)):
         (folder / name).mkdir(parents=True)
         (folder / name / "settings.json").write_text(json.dumps(values))
+    (folder / "User/keybindings.json").write_text(json.dumps(KEYS))
     own = ["--server-data-dir", folder, "--user-data-dir", folder]
     own += ["--extensions-dir", folder / "extensions", "--accept-server-license-terms"]
     command = [*tools.server, *map(str, own)]
-    run([*command, "--install-extension", str(extension)], "the extension can't be installed")
+    build.run([*command, "--install-extension", str(extension)], "the extension can't be installed")
     port = _free_port()
     command += ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token"]
     with tempfile.TemporaryFile() as log:
@@ -111,9 +148,34 @@ def open_window(
         try:
             address = f"http://127.0.0.1:{port}"
             _wait(process, address)
-            yield Window(tools, f"{address}/?folder={workspace}", folder / "failed.png")
+            with _driver(tools, f"{address}/?folder={workspace}") as driver:
+                yield Window(process, driver, folder)
         finally:
             _end(process)
+
+
+@contextlib.contextmanager
+def _driver(tools: Tools, url: str) -> Iterator[subprocess.Popen[str]]:
+    """The browser and its remote control."""
+    orders = {"url": url, "chromium": str(tools.chromium), "playwright": str(tools.playwright)}
+    with subprocess.Popen(
+        [str(tools.node), str(DRIVER), json.dumps(orders)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as driver:
+        try:
+            line = driver.stdout.readline() if driver.stdout else ""
+            if not line or "error" in json.loads(line):
+                pytest.fail(f"VS Code's window does not open: {line}")
+            yield driver
+        finally:
+            if driver.stdin:
+                driver.stdin.close()
+            try:
+                driver.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                driver.kill()
 
 
 def _wait(process: subprocess.Popen[bytes], address: str) -> None:
@@ -138,3 +200,18 @@ def _free_port() -> int:
     with socket.socket() as asked:
         asked.bind(("127.0.0.1", 0))
         return int(asked.getsockname()[1])
+
+
+def _command(pid: int) -> list[str]:
+    """A process's command line; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode().strip("\0").split("\0")
+    except OSError:
+        return []
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None

@@ -1,0 +1,47 @@
+"""Windows of VS Code for the tests of this folder."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from editors.vscode import build
+from tests.e2e.vscode.tools import Tools, install
+from tests.e2e.vscode.window import PROGRAM, Window, open_window
+
+Open = Callable[..., AbstractContextManager[Window]]
+
+
+@pytest.fixture(scope="session")
+def tools() -> Tools:
+    """VS Code and what drives it."""
+    return install()
+
+
+@pytest.fixture(scope="session")
+def extension() -> Path:
+    """The extension as people get it, built from the sources."""
+    return build.package()
+
+
+@pytest.fixture(scope="session")
+def open_vscode(tools: Tools, extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Open:
+    """Opens a window for a workspace; settings of the machine and of the user may be given."""
+
+    def opened(
+        workspace: Path,
+        settings: dict[str, object] | None = None,
+        user: dict[str, object] | None = None,
+    ) -> AbstractContextManager[Window]:
+        machine = {"midtoken.path": str(PROGRAM)} | (settings or {})
+        folder = tmp_path_factory.mktemp("vscode")
+        return open_window(tools, extension, folder, workspace, machine, user or {})
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def quick(tiny_file: Callable[..., Path]) -> dict[str, object]:
+    """Settings for a tiny model, which is loaded in no time and writes nonsense."""
+    return {"midtoken.model.name": str(tiny_file()), "midtoken.engine.contextSize": 1024}
