@@ -39,6 +39,13 @@ from server.grammar.schema_keywords import (
 from server.grammar.schema_nodes import Nodes, NodeSet, read_schema
 from server.grammar.schema_strings import spelled
 
+MOST_WORDS = 1000
+"""Strings of an `enum`; with more of them, any string is let through. Licences are some 700."""
+
+MOST_NAMES = 256
+"""Names of an object that have a way of their own: the parser looks at all ways at once. Others
+have one together."""
+
 MOST_RULES = 3000
 """Kinds of values; what comes after them may be anything. Large schemas have some hundred."""
 
@@ -178,7 +185,9 @@ class _Writer:
     def _literals(self, values: list[Any]) -> Iterable[str]:
         """The values of an `enum`."""
         strings = [value for value in values if isinstance(value, str)]
-        if strings:
+        if len(strings) > MOST_WORDS:
+            yield "STRING"
+        elif strings:
             yield self.terminal(f"/{'|'.join(map(spelled, strings))}/")
         for value in values:
             if isinstance(value, bool) or value is None:
@@ -218,14 +227,12 @@ class _Writer:
         needed = min(len(members.required), len(tracked))
         keys = {name: self.terminal(f"/{spelled(name)}/") for name in own}
         ways = []
-        for name, value in own.items():
-            if value is not None and name in tracked:
-                bit = tracked.index(name)
-                ways.append(
-                    f'{keys[name]} ":" {value} q{index}::set_bit({bit}) %if bit_clear({bit})'
-                )
-            elif value is not None:
-                ways.append(f'{keys[name]} ":" {value} q{index}::_')
+        for bit, name in enumerate(tracked):
+            if own[name]:
+                way = f'{keys[name]} ":" {own[name]} q{index}::set_bit({bit}) %if bit_clear({bit})'
+                ways.append(way)
+        for value, group in self._groups(own, tracked).items():
+            ways.append(f'{self._any_of(keys[name] for name in group)} ":" {value} q{index}::_')
         excluded = " | ".join(keys.values())
         for others, together in members.others:
             if value := self.value(together):
@@ -243,6 +250,20 @@ class _Writer:
             f'q{index}::_: "}}"{done} | "," g{index}::_{more}{trailing}',
         ]
         return f"o{index}"
+
+    def _groups(self, own: dict[str, str | None], tracked: list[str]) -> dict[str, list[str]]:
+        """The names that may come again, by the rule of their values."""
+        groups: dict[str, list[str]] = {}
+        for name, value in own.items():
+            if value is not None and name not in tracked:
+                full = value not in groups and len(tracked) + len(groups) >= MOST_NAMES
+                groups.setdefault("any" if full else value, []).append(name)
+        return groups
+
+    def _any_of(self, terminals: Iterable[str]) -> str:
+        """A terminal for several."""
+        first, *others = terminals
+        return self.terminal(" | ".join([first, *others])) if others else first
 
     def _key(self, keys: Keys, excluded: str) -> str:
         """A terminal for keys that have no rule of their own; `excluded` are those that have."""

@@ -34,7 +34,8 @@ _COMMENT = rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?+"
 # Python 3.11 fails where a group is captured inside of a possessive repeat: no run holds one.
 _RUN = re.compile(rb'(?:[^"/{}\[\]]++|%b|/(?![/*]))*+(%b|[{}\[\]]|\Z)' % (_STRING, _COMMENT))
 """Text up to the next bracket or comment, and that."""
-_MEMBERS = re.compile(rb'(?:[^"/,]++|%b|%b|/)*+,' % (_STRING, _COMMENT))
+_MEMBERS = re.compile(rb'(?:[^"/,]++|%b|%b|/)*+(,|\Z)' % (_STRING, _COMMENT))
+"""Text up to the next comma, or to the end."""
 _COMMENTS = re.compile(rb"(%b)|%b" % (_STRING, _COMMENT))
 _MEMBER = re.compile(rb'\s*+("(?:[^"\\]|\\.)*+")\s*+:\s*+(.*?)\s*+,', re.DOTALL)
 _SCALAR = re.compile(rb"%b|-?[0-9][-+.0-9eE]*+|true|false|null" % _STRING)
@@ -60,7 +61,7 @@ class _Container:
         end = len(self.own)
         while end > 0:
             start = self.own.rfind(b"\n", 0, end - 1) + 1 if lines else 0
-            ends = [match.end() for match in _MEMBERS.finditer(self.own, start, end)]
+            ends = [match.end() for match in _members(self.own, start, end)]
             if ends:
                 return self.own[: ends[-1]], self.own[ends[-1] :]
             end = start
@@ -134,7 +135,7 @@ def schema_window(text: bytes, names: frozenset[str], values: bool = True) -> by
             kept = b"".join(_known(done, names, values)) or _HOLE + b"," * bool(done)
             done = kept if done else b""
         elif one.opener == b"[":
-            done = (_HOLE + b",") * min(MOST_ITEMS, sum(1 for _ in _MEMBERS.finditer(done)))
+            done = (_HOLE + b",") * min(MOST_ITEMS, sum(1 for _ in _members(done)))
         # A container that was closed in the current member is its value.
         parts += [one.opener, done, _without_closed(current)]
     return b"".join(parts)
@@ -151,9 +152,15 @@ def is_at_top(text: bytes) -> bool:
     return len(containers) == 2 and containers[1].opener == b"{"
 
 
+def _members(own: bytes, start: int = 0, end: int | None = None) -> Iterator[re.Match[bytes]]:
+    """Members and items, each with its comma; not what comes after the last comma."""
+    found = _MEMBERS.finditer(own, start, len(own) if end is None else end)
+    return (match for match in found if match[1])
+
+
 def _known(done: bytes, names: frozenset[str], values: bool) -> Iterator[bytes]:
     """Members whose keys are known, each with its comma."""
-    for match in _MEMBERS.finditer(done):
+    for match in _members(done):
         plain = _COMMENTS.sub(lambda found: found[1] or b" ", match[0])
         member = _MEMBER.fullmatch(plain)
         if member and _text(member[1]) in names:

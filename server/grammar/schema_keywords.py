@@ -67,14 +67,24 @@ def _identity(value: object) -> object:
 
 
 def number_regex(value: float) -> str:
-    """A regular expression for a number, with more zeros behind the point or fewer."""
+    """A regular expression for a number, with more zeros behind the point or fewer.
+
+    Very large and very small ones may have one digit before the point and an exponent, too.
+    """
     if not isfinite(value):
         return r"-?[0-9.]+(?:[eE][-+]?[0-9]+)?"
     exact = Decimal(repr(value))
     whole, _, fraction = f"{abs(exact):f}".partition(".")
     fraction = fraction.rstrip("0")
     sign = "-" if exact < 0 else "" if exact else "-?"
-    return sign + whole + (rf"\.{fraction}0*" if fraction else r"(?:\.0+)?")
+    plain = whole + (rf"\.{fraction}0*" if fraction else r"(?:\.0+)?")
+    exponent = exact.adjusted()
+    if not exact or -5 < exponent < 6:
+        return sign + plain
+    first, *rest = "".join(map(str, exact.as_tuple().digits)).rstrip("0")
+    short = first + (rf"\.{''.join(rest)}0*" if rest else r"(?:\.0+)?")
+    raised = ("[eE]-0*" if exponent < 0 else r"[eE]\+?0*") + str(abs(exponent))
+    return f"{sign}(?:{plain}|{short}{raised})"
 
 
 def is_positive(node: Node) -> bool:

@@ -17,7 +17,7 @@ MOST_BYTES = 1 << 18
 """Larger grammars are refused; the largest of our own have half as much."""
 
 MOST_TEXT = 1 << 18
-"""Bytes of a document before the cursor; all of it has to be read, so longer ones are not checked."""
+"""Bytes of a document before the cursor; longer ones are not checked, as all has to be read."""
 
 
 def user_ladder(uri: str, language: str, configured: Mapping[str, str]) -> Ladder | None:
