@@ -77,7 +77,8 @@ WHOLE = {
     "dedents": "if a:\n    if b:\n       c\n    d\nelif e:\n f\nelse:\n   if g: h\n   elif i: j\nk",
     "one tab reaches to column 8": "if a:\n    if b:\n\tc\n        d\n    \te",
     "nothing": "",
-    "only comments": "# a\n\n  # b",
+    "only comments": "  # a\n\n  # b",
+    "only blanks": "\n  ",
     "match": """
         match a, *b:
             case 1 | -2.5 | 3+4j | -5-6J | 'a' "b" | None | True: pass
