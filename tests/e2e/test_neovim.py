@@ -1,7 +1,8 @@
 """Suggestions of the real model in Neovim: the file is what was typed and the remainder, exactly.
 
 Neovim 0.11 has a completion menu and Neovim 0.12 has ghost text as well. Both are set up as
-`editors/neovim/README.md` says, and the server is the command that people run.
+`editors/neovim/README.md` says for people without the plugin (`test_neovim_plugin` has it), and the
+server is the command that people run.
 """
 
 import subprocess
@@ -32,7 +33,7 @@ def start(requirement: str, setup: str, folder: Path) -> Neovim:
 
 
 def setup_for(*headings: str) -> str:
-    return "\n".join([readme_setup("Neovim"), PATIENT, *map(readme_setup, headings)])
+    return "\n".join([readme_setup("Without the plugin"), PATIENT, *map(readme_setup, headings)])
 
 
 @pytest.fixture(scope="module")
