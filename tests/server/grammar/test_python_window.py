@@ -1,7 +1,5 @@
 """Python's window: as good as the whole text, and better where that is broken."""
 
-from random import Random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +7,6 @@ from hypothesis import strategies as st
 from server.grammar import templates
 from server.grammar.python_grammar import SPACES_SOURCE
 from server.grammar.python_window import indents, statement, window
-from tests.server.grammar.corpus import cuts, sample, stdlib_files
 from tests.server.grammar.pythons import PROBES, verdicts
 from tests.server.grammar.test_python_lines import texts
 
@@ -77,17 +74,6 @@ def test_indentation_is_that_of_the_nearest_blocks():
     assert indents(b"if a:\n  b\nif c:\n\tif d:\n\t\te") == [b"\t", b"\t\t"]
     assert indents(b"if a:\n  b\nc\n") == [b"  "]
     assert indents(b"a\n") == indents(b"") == []
-
-
-def test_a_window_is_as_good_as_the_whole_text():
-    """For a set of continuations, of which some half fit."""
-    random, template = Random(21), templates.get(SPACES_SOURCE, 60)
-    for path, text in sample(stdlib_files(), 15, random, most=8_000).items():
-        for cut in cuts(text, 10, random):
-            assert verdicts(template, window(text[:cut])) == verdicts(template, text[:cut]), (
-                path,
-                cut,
-            )
 
 
 @settings(deadline=None, max_examples=200)
