@@ -267,9 +267,11 @@ class _Writer:
 
     def _key(self, keys: Keys, excluded: str) -> str:
         """A terminal for keys that have no rule of their own; `excluded` are those that have."""
-        inner = "PLAIN" + (f" & /{keys.matched}/" if keys.matched else "")
-        inner += "".join(f" & ~/{one}/" for one in keys.unmatched)
-        body = "STRING" if inner == "PLAIN" else rf'("\"" ({inner}) "\"" | ESCAPED)'
+        body = f"STRING & /{keys.matched}/" if keys.matched else "STRING"
+        if keys.unmatched:
+            # What a key with escapes is in plain text is not known here: it is let through.
+            inner = "".join(f" & ~/{one}/" for one in keys.unmatched)
+            body = rf'("\"" (PLAIN{inner}) "\"" | ESCAPED)'
         return self.terminal(f"{body} & ~({excluded})" if excluded else body)
 
     def _array(self, branch: NodeSet) -> str | None:

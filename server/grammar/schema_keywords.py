@@ -15,7 +15,8 @@ from typing import Any
 
 from server.grammar.json_window import MOST_ITEMS
 from server.grammar.schema_nodes import Nodes, NodeSet
-from server.grammar.schema_strings import FORMATS, MOST_LENGTH, length_regex, pattern_regex
+from server.grammar.schema_patterns import FORMATS, strings_matching, texts_matching
+from server.grammar.schema_strings import MOST_LENGTH, length_regex
 
 Node = dict[str, Any]
 
@@ -100,9 +101,9 @@ def string_regexes(nodes: Sequence[Node]) -> list[str]:
     parts = list[str]()
     for node in nodes:
         pattern, name = node.get("pattern"), node.get("format")
-        regex = pattern_regex(pattern) if isinstance(pattern, str) else None
         known = FORMATS.get(name) if isinstance(name, str) else None
-        parts += [rf'("\"" (PLAIN & /{one}/) "\"" | ESCAPED)' for one in (regex, known) if one]
+        told = (strings_matching(one) for one in (pattern, known) if isinstance(one, str))
+        parts += [f"STRING & /{one}/" for one in told if one]
         low, high = count(node, "minLength") or 0, count(node, "maxLength")
         low = low if low <= MOST_LENGTH else 0
         high = max(low, high) if high is not None and high <= MOST_LENGTH else None
@@ -124,9 +125,9 @@ class Keys:
     """Keys of members that no node has a name for."""
 
     matched: str | None
-    """A regular expression that they match, if any."""
+    """A regular expression for them, with their quotes; None for any."""
     unmatched: tuple[str, ...]
-    """Those that they do not match."""
+    """Regular expressions for the text in the quotes that they do not match."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,12 @@ def members_of(nodes: Nodes, together: Sequence[Node], is_document: bool) -> Mem
         for node in closed[:1] or together
         for pattern, part in _dict(node.get("patternProperties")).items()
     ]
-    others = [(Keys(pattern_regex(pattern), ()), nodes.set_of(part)) for pattern, part in patterns]
+    others = [
+        (Keys(strings_matching(pattern), ()), nodes.set_of(part)) for pattern, part in patterns
+    ]
     if not closed:
         additional = [node.get("additionalProperties", True) for node in together]
-        told = (pattern_regex(pattern) for pattern, _ in patterns)
+        told = (texts_matching(pattern) for pattern, _ in patterns)
         rest = Keys(None, tuple(one for one in told if one))
         others.append((rest, nodes.set_of(*additional)))
     return Members(named, tuple(required), tuple(others))
