@@ -80,11 +80,14 @@ export class Server {
 
   /** The answer to a request; undefined without a server, and if the request was cancelled. */
   async request<T>(method: string, params: object = {}, token?: CancellationToken): Promise<T | undefined> {
-    if (this.client?.state !== ClientState.Running) {
+    const client = this.client;
+    if (client?.state !== ClientState.Running) {
       return undefined;
     }
     try {
-      return await this.client.sendRequest<T>(method, params, token);
+      // An undefined token would be sent, as one more parameter.
+      const sent = token ? client.sendRequest<T>(method, params, token) : client.sendRequest<T>(method, params);
+      return await sent;
     } catch (error) {
       if (token?.isCancellationRequested) {
         return undefined;

@@ -63,6 +63,11 @@ const actions = {
   /** The status bar item says so: `midtoken ready`. */
   status: (text) => page.locator(`.statusbar-item [aria-label^="${text}"]`).waitFor(),
 
+  /** It says so now, and has said something else since it had said so many things. */
+  "status again": (text, count) => poll(
+    () => page.evaluate(() => window.said),
+    (said) => said.length > Number(count) + 1 && said.at(-1).startsWith(text)),
+
   /** Everything that it has said so far. */
   said: () => page.evaluate(() => window.said),
 

@@ -135,7 +135,7 @@ def open_window(
     own += ["--extensions-dir", folder / "extensions", "--accept-server-license-terms"]
     command = [*tools.server, *map(str, own)]
     build.run([*command, "--install-extension", str(extension)], "the extension can't be installed")
-    port = _free_port()
+    port = free_port()
     command += ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token"]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
@@ -196,7 +196,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait(END_SECONDS)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine where nothing listens."""
     with socket.socket() as asked:
         asked.bind(("127.0.0.1", 0))
         return int(asked.getsockname()[1])
