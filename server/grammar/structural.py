@@ -1,4 +1,4 @@
-r"""Languages of which strings, comments and brackets are checked, and TOML.
+r"""Languages of which strings, comments and brackets are checked; YAML with columns, and TOML.
 
 Each has a grammar in `lark` and a window: the open brackets above the cursor and its line. What
 cannot be told for certain is accepted, so these grammars never refuse a real program's text:
@@ -19,12 +19,14 @@ from functools import cache, partial
 from importlib.resources import files
 
 from server.grammar import structural_lexemes as lexemes
+from server.grammar import yaml_grammar
 from server.grammar.brackets_window import LONGEST, bracket_window, item_start
 from server.grammar.rungs import Ladder, Rung, Source, whole
 from server.grammar.structural_lexemes import Lexemes
+from server.grammar.yaml_window import yaml_window
 
 WHOLE = 64 << 10
-"""Bytes of a TOML file that are worth being read as a whole."""
+"""Bytes of a TOML or YAML text that are worth being read as a whole."""
 
 
 @cache
@@ -72,10 +74,22 @@ def _item(before: bytes) -> bytes:
     return before[item_start(before, lexemes.TOML.code, _LINE) or 0 :]
 
 
+YAML = Source("yaml", yaml_grammar.lark)
+
+
+def yaml(before: bytes) -> tuple[Rung, ...]:
+    """The lines that the cursor's line hangs on, and the whole text."""
+    if len(before) > LONGEST:
+        return ()
+    everything = (Rung("structural", YAML, whole),) if len(before) <= WHOLE else ()
+    return (Rung("structural", YAML, yaml_window), *everything)
+
+
 _C = _structural("c", lexemes.C)
 
 LADDERS: dict[str, Ladder] = {
     **dict.fromkeys(("c", "cpp", "cuda-cpp", "objective-c", "objective-cpp"), _C),
+    "dockercompose": yaml,
     "csharp": _structural("csharp", lexemes.CSHARP),
     "java": _structural("java", lexemes.JAVA),
     "kotlin": _structural("kotlin", lexemes.KOTLIN),
@@ -84,5 +98,6 @@ LADDERS: dict[str, Ladder] = {
     "shellscript": shell,
     "sql": _structural("sql", lexemes.SQL),
     "toml": toml,
+    "yaml": yaml,
 }
 """By language identifier."""

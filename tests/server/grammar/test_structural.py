@@ -104,6 +104,19 @@ SAMPLES = {
         b"[a]",
         b"",
     ),
+    "yaml": (
+        b"# it's {\na: it's 'fine' {x\n   and \"so\" on\nb: \"c: d\n\n e\" # f\n'g' : 'h''i'\n",
+        b"a:\n- b\n-   c: d\n    e:\n    - f\n- - g\n  - h\n-\n  i: j\nk: l\n",
+        b"a: |\n  if x: [\n\n    # y\n   ' z\nb:\n  - >-2\n      \"c\n    d\n  - e\n",
+        b"a: [b, 'c', {d: e, \"f\":g, h: it's}, # x ]\n  [i]]\nj: {}\n{{ k }}: l\n",
+        b"a: &x !t\n- b\n- &y c: *x\n  d: !u [e]\n- <<: *y\n  f: !v |\n    g\n",
+        b"a: http://b:80#c # d: e\n:f: g\nh: -1\ni: --\nj: ::k\nl: ?m\nn#o: p\n",
+        b"%YAML 1.2\n--- # x\na: b\n...\n---\n- a\n---\n{a: b}\n--- text\n",
+        b"? a\n: b\n",
+        b"\n\n   \n  a:\n\n\n  # x\n# y\n    b: c\n  d: e\n",
+        b"a:\n  - b\n\n  - c: 1\n\n    d: 2\n\ne: 3\n",
+        b"",
+    ),
 }
 
 WRONG = {
@@ -166,6 +179,22 @@ WRONG = {
         b"a = {b}",
         b"a = 1979-05-27 x",
     ),
+    "yaml": (
+        b"a: b\n  c: d",
+        b"a:\n  b: c\n d: e",
+        b"a: 'b' c",
+        b"a:\n\t- b",
+        b"a: |\n x\ny",
+        b"- a\nb: c",
+        b"a: - b",
+        b'a: "b": c',
+        b"a: b: c",
+        b"a: [b]]",
+        b"a: b:",
+        b"a: @b",
+        b"  a: b\nc: d",
+        b"a:\n  b: c\n   d: e",
+    ),
 }
 """Texts without any continuation; those of TOML end where that shows."""
 
@@ -179,11 +208,13 @@ def template(language: str) -> Template:
 
 
 def behind(language: str, before: bytes) -> SyntaxState | None:
-    """The state that a ladder leads to for a cursor; None if its window does not fit."""
-    rung = LADDERS[language](before)[0]
-    window = rung.window(before)
-    state = template(language).state()
-    return state if state.feed(window, 20) == len(window) else None
+    """The state of the first rung whose window fits; None if there is none."""
+    for rung in LADDERS[language](before):
+        window = rung.window(before)
+        state = template(language).state()
+        if state.feed(window, 20) == len(window):
+            return state
+    return None
 
 
 class TestSamples:
@@ -237,6 +268,26 @@ class TestWindow:
         state = behind("java", b'void f() {\n  g(1]);\n  s = "a;\n')
 
         assert (state.check(b"g(1); }"), state.check(b"]")) == (True, False)
+
+    def test_of_yaml_is_what_the_line_hangs_on(self):
+        """Earlier siblings do not matter, even if they are broken."""
+        text = b"a: 'b' c\nd:\n- e\n- f:\n    g: |\n      h\n    i: "
+        (rung, _) = LADDERS["yaml"](text)
+
+        assert rung.window(text) == b"d:\n- f:\n    i: "
+
+    def test_of_yaml_on_an_empty_line_has_the_line_above(self):
+        text = b"a:\n  b: 1\n  c:\n    d: 2\n\n"
+        state = behind("yaml", text)
+
+        assert [state.check(b" " * n + b"x: y\n") for n in range(6)] == [
+            True,
+            False,
+            True,
+            False,
+            True,
+            False,
+        ]
 
     def test_of_a_table_is_its_last_item(self):
         """What is broken above does not matter."""
