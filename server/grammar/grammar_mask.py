@@ -25,6 +25,7 @@ What is not here: the choice of tokens, and what is cut (`fit`).
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from time import thread_time
 
 from server.grammar.fit import Fits
@@ -81,7 +82,7 @@ class GrammarMask:
         self._reason: str | None = None
         self._checks = self._refused = 0
         self._seconds = 0.0
-        self._steps: list[float] = []
+        self._pushed: list[float] = []
 
     def allows(self, text: bytes) -> bool:
         """Whether the text written so far could go on with this (any bytes)."""
@@ -120,7 +121,7 @@ class GrammarMask:
             if not self._reason:
                 self._feed(piece)
             self._text += piece
-        self._steps.append(self._seconds - sum(self._steps))
+        self._pushed.append(self._seconds)
 
     def fits(self, length: int) -> Fits:
         """Where the text could end, up to a length in bytes; to be asked when it is written.
@@ -128,7 +129,8 @@ class GrammarMask:
         Blanks behind that length don't count. If the mask lets everything pass, the text may end
         where it does.
         """
-        self._fits_here()
+        if not self._reason:
+            self._fits_here()
         if self._reason:
             return Fits((length,))
         blanks = len(self._text) - len(self._text[length:].lstrip(b" \t"))
@@ -157,7 +159,7 @@ class GrammarMask:
             checks=self._checks,
             refused=self._refused,
             check_ms=1e3 * self._seconds,
-            steps_ms=tuple(1e3 * seconds for seconds in self._steps),
+            steps_ms=tuple(1e3 * (to - since) for since, to in pairwise([0.0, *self._pushed])),
         )
 
     def _feed(self, piece: bytes) -> None:
