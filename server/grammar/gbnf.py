@@ -168,16 +168,24 @@ class _Parser:
         while self._next().kind == "repeat":
             token = self._next()
             self._at += 1
-            counts = [int(number) for number in re.findall(r"\d+", token.text)]
-            if any(number > MOST_REPEATS for number in counts):
-                raise self._error(token.line, f"{token.text} is more than {MOST_REPEATS}")
-            if counts != sorted(counts) or token.text.strip("{ \t}") in {"", ","}:
-                raise self._error(token.line, f"{token.text} is no number of repetitions")
-            # `x*+` is not the engine's: each repetition has brackets of its own.
-            element = f"({element})" if element[-1:] in "*+?}" else element
-            text = token.text.replace(" ", "").replace("\t", "").replace("{,", "{0,")
-            element += text if element else ""
+            if element:
+                element = self._with_count(element, token)
         return element
+
+    def _with_count(self, element: str, token: _Token) -> str:
+        # `x*+` is not the engine's: each repetition has brackets of its own.
+        element = f"({element})" if element[-1] in "*+?}" else element
+        if token.text in "*+?":
+            return element + token.text
+        low, comma, high = re.sub(r"[{ \t}]", "", token.text).partition(",")
+        counts = [int(number) for number in (low, high) if number]
+        if any(number > MOST_REPEATS for number in counts):
+            raise self._error(token.line, f"{token.text} is more than {MOST_REPEATS}")
+        if not counts or counts != sorted(counts):
+            raise self._error(token.line, f"{token.text} is no number of repetitions")
+        # Nor is `x{0}`.
+        none = counts[-1] == 0 and (high or not comma)
+        return "" if none else f"{element}{{{low or 0}{comma}{high}}}"
 
     def _class(self, body: str) -> str:
         """The terminal for a class of characters."""

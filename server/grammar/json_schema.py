@@ -235,8 +235,8 @@ class _Writer:
             ways.append(f'{self._any_of(keys[name] for name in group)} ":" {value} q{index}::_')
         excluded = " | ".join(keys.values())
         for others, together in members.others:
-            if value := self.value(together):
-                ways.append(f'{self._key(others, excluded)} ":" {value} q{index}::_')
+            if other := self.value(together):
+                ways.append(f'{self._key(others, excluded)} ":" {other} q{index}::_')
         done = f" %if is_ones([0:{needed}])" if needed else ""
         # After a comma there has to be something that can still come.
         can_come = sum(value is not None for value in own.values())

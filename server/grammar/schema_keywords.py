@@ -82,8 +82,8 @@ def number_regex(value: float) -> str:
     exponent = exact.adjusted()
     if not exact or -5 < exponent < 6:
         return sign + plain
-    first, *rest = "".join(map(str, exact.as_tuple().digits)).rstrip("0")
-    short = first + (rf"\.{''.join(rest)}0*" if rest else r"(?:\.0+)?")
+    digits = "".join(map(str, exact.as_tuple().digits)).rstrip("0")
+    short = digits[0] + (rf"\.{digits[1:]}0*" if digits[1:] else r"(?:\.0+)?")
     raised = ("[eE]-0*" if exponent < 0 else r"[eE]\+?0*") + str(abs(exponent))
     return f"{sign}(?:{plain}|{short}{raised})"
 

@@ -74,7 +74,7 @@ def test_the_top_is_where_members_of_the_document_are():
     assert not is_at_top(b"")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(values, seeds, offsets, st.booleans())
 def test_the_same_may_follow_the_window_and_the_text(value, random, offset, comments):
     text = written(value, random, comments)
@@ -84,7 +84,7 @@ def test_the_same_may_follow_the_window_and_the_text(value, random, offset, comm
     assert allowed(template, reduced(text)) == allowed(template, text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(schemas(), seeds, offsets)
 def test_a_schema_asks_the_same_of_the_window_and_the_text(pair, random, offset):
     """As long as values are short and their members' names are known; at least as much is allowed
