@@ -97,6 +97,8 @@ def logical_lines(text: bytes) -> Lines:
     """
     best, common = None, 0
     for known in tuple(_known):
+        if known.text is text:
+            return known
         shared = common_prefix(known.text, text)
         if shared >= common:
             best, common = known, shared

@@ -1,6 +1,6 @@
 """What tests of Python's grammar share: continuations to tell states apart by."""
 
-from server.grammar.state import Template
+from server.grammar.state import SyntaxState, Template
 
 PROBES = (
     *(
@@ -32,9 +32,12 @@ PROBES = (
 """Each is possible in some places and not in others."""
 
 
-def verdicts(template: Template, before: bytes) -> tuple[bool, ...]:
-    """Whether a text could go on with each probe, and whether it may end; empty if it is wrong."""
-    state = template.state()
-    if state.feed(before) < len(before):
-        return ()
+def verdicts(state: SyntaxState) -> tuple[bool, ...]:
+    """Whether the text could go on with each probe, and whether it may end."""
     return (*(state.check(probe) for probe in PROBES), state.accepting)
+
+
+def verdicts_after(template: Template, before: bytes) -> tuple[bool, ...]:
+    """The same for a text; empty if it is wrong itself."""
+    state = template.state()
+    return verdicts(state) if state.feed(before) == len(before) else ()

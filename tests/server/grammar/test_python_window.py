@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from server.grammar import templates
 from server.grammar.python_grammar import SPACES_SOURCE
 from server.grammar.python_window import indents, statement, window
-from tests.server.grammar.pythons import PROBES, verdicts
+from tests.server.grammar.pythons import PROBES, verdicts_after
 from tests.server.grammar.test_python_lines import texts
 
 HEADS = ["if 1:", "elif 1:", "else:", "for x in x:", "while 1:", "try:", "except:", "except x:"]
@@ -84,7 +84,7 @@ def test_whatever_the_grammar_accepts_the_window_accepts_alike(lines, data):
     template = templates.get(SPACES_SOURCE, 60)
     fits = template.state().feed(text)
     before = text[: data.draw(st.integers(0, fits))]
-    assert verdicts(template, window(before)) == verdicts(template, before)
+    assert verdicts_after(template, window(before)) == verdicts_after(template, before)
 
 
 @given(texts)
@@ -116,7 +116,7 @@ def test_probes_tell_states_apart():
         b"{x: x",
     ]
     places += [b"match x:\n    case y: z", b"if x:\n    if y: z"]
-    seen = [verdicts(template, place) for place in places]
+    seen = [verdicts_after(template, place) for place in places]
     assert all(any(column) for column in zip(*seen, strict=True)), [
         probe for probe, *column in zip(PROBES, *seen, strict=False) if not any(column)
     ]
