@@ -17,7 +17,7 @@ closes the inner ones too. The window then starts behind that place.
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
@@ -84,6 +84,7 @@ def bracket_window(
     lexemes: re.Pattern[bytes],
     texts: Mapping[bytes, re.Pattern[bytes]] | None = None,
     dependent: re.Pattern[bytes] | None = None,
+    closer: Callable[[bytes], bytes | None] | None = None,
 ) -> bytes:
     r"""The openers without a partner, each on a line of its own, and the text of the current line.
 
@@ -98,13 +99,14 @@ def bracket_window(
             `close` closes the opener.
         dependent: Matches at the start of lines of code that do not stand alone, because their
             meaning depends on what is before them: then the window starts at an earlier line.
+        closer: From an opener to what closes it, in lower case; None where that is text.
 
     Returns:
         A text with the same verdict and the same continuations for a grammar that knows lexemes and
         brackets only. In an unfinished string or comment it starts at the line where that starts.
     """
     texts = texts or {}
-    scan = _scanned(before, lexemes, texts)
+    scan = _scanned(before, lexemes, texts, closer or _closer)
     start = _start(scan, texts, dependent)
     openers: list[bytes] = []
     stack = start.stack
@@ -126,7 +128,7 @@ def item_start(
         anywhere: Whether that may be within brackets: one that was never closed, say. Else it is
             outside of all brackets and lexemes.
     """
-    scan = _scanned(before, lexemes, {})
+    scan = _scanned(before, lexemes, {}, _closer)
     position, end = len(before) + 1, scan.end.position
     outside = not scan.unfinished and (anywhere or scan.end.stack is None)
     while outside and position > end:  # lines without lexemes
@@ -144,7 +146,7 @@ def item_start(
 
 def innermost(before: bytes, lexemes: re.Pattern[bytes], opener: bytes) -> int | None:
     """Where the last bracket of a kind is that is still open; None if none is."""
-    stack = _scanned(before, lexemes, {}).end.stack
+    stack = _scanned(before, lexemes, {}, _closer).end.stack
     while stack is not None and stack[1] != opener:
         stack = stack[0]
     return stack[2] if stack else None
@@ -180,13 +182,16 @@ def _start(
 
 
 def _scanned(
-    text: bytes, lexemes: re.Pattern[bytes], texts: Mapping[bytes, re.Pattern[bytes]]
+    text: bytes,
+    lexemes: re.Pattern[bytes],
+    texts: Mapping[bytes, re.Pattern[bytes]],
+    closer: Callable[[bytes], bytes | None],
 ) -> _Scan:
     """The scan of a text; one of nearly the same text is gone on with."""
     known = [(_shared(scan, text), scan) for scan in list(_scans) if scan.lexemes is lexemes]
     count, base = max(known, key=lambda pair: pair[0], default=(0, None))
     places = base.places[:count] if base and count else [_Place(0, None)]
-    end, unfinished = _go_on(text, lexemes, texts, places)
+    end, unfinished = _go_on(text, lexemes, texts, closer, places)
     scan = _Scan(lexemes, text, places, end, unfinished)
     with _lock:
         newest = scan
@@ -220,6 +225,7 @@ def _go_on(
     text: bytes,
     lexemes: re.Pattern[bytes],
     texts: Mapping[bytes, re.Pattern[bytes]],
+    closer: Callable[[bytes], bytes | None],
     places: list[_Place],
 ) -> tuple[_Place, bool]:
     """Scan a text from the last place on and add the places that follow.
@@ -245,7 +251,7 @@ def _go_on(
         if match.lastgroup == "open":
             stack = (stack, match[0], start)
         elif match.lastgroup == "close":
-            partner = stack if pattern is not lexemes else _partner(stack, match[0])
+            partner = stack if pattern is not lexemes else _partner(stack, match[0].lower(), closer)
             if partner is None or partner is not stack:
                 newest = end
                 places.append(_Place(end, partner[0] if partner else stack, broken=True))
@@ -261,11 +267,16 @@ def _text(stack: _Stack, texts: Mapping[bytes, re.Pattern[bytes]]) -> re.Pattern
     return (texts.get(stack[1]) or texts.get(stack[1].lstrip()[:1])) if stack else None
 
 
-def _partner(stack: _Stack, closer: bytes) -> _Stack:
-    """The stack down to the innermost opener that a closer fits; None if it fits none."""
+def _closer(opener: bytes) -> bytes | None:
+    """What closes a bracket."""
+    return _PARTNERS.get(opener, _PARTNERS.get(opener[-1:]))
+
+
+def _partner(stack: _Stack, found: bytes, closer: Callable[[bytes], bytes | None]) -> _Stack:
+    """The stack down to the innermost opener that is closed by what was found; None if none is."""
     while stack is not None:
-        partner = _PARTNERS.get(stack[1], _PARTNERS.get(stack[1][-1:]))
-        if partner in (closer, None):  # what is open around a template is not closed within it
-            return stack if partner else None
+        closed_by = closer(stack[1])
+        if closed_by in (found, None):  # what is open around a template is not closed within it
+            return stack if closed_by else None
         stack = stack[0]
     return None

@@ -119,9 +119,9 @@ def test_a_key_stroke_scans_a_few_lines(monkeypatch):
     text, steps = b"{\n" + line * 10_000, []
     go_on = brackets_window._go_on
 
-    def counted(text, lexemes, modes, places):
+    def counted(text, lexemes, texts, closer, places):
         steps.append(len(text) - places[-1].position)
-        return go_on(text, lexemes, modes, places)
+        return go_on(text, lexemes, texts, closer, places)
 
     monkeypatch.setattr(brackets_window, "_go_on", counted)
     middle = 2 + len(line) * 5000

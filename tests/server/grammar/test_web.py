@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from server.grammar import css, javascript
+from server.grammar import css, html, javascript
 from server.grammar.brackets_window import LONGEST
 from server.grammar.state import Template, compile_grammar
-from tests.server.grammar.corpora import fetch_npm, sources
+from tests.server.grammar.corpora import fetch_debian, fetch_npm, sources
 from tests.server.grammar.corpus import accepts_every_cut, cuts
 
-LADDERS = javascript.LADDERS | css.LADDERS
+LADDERS = javascript.LADDERS | css.LADDERS | html.LADDERS
 
 JAVASCRIPT = r"""#!/usr/bin/env node
 // don't stop at (
@@ -64,6 +64,16 @@ SCSS = r"""// don't (
 .m() when (@a) { @r: ~"escape(@{b}"; color: @@name; .n(@a; @b) !important; w: 10 / 2 }
 """
 
+HTML = """<!DOCTYPE html><!-- <div> -- > --><html lang=en><p title='"<div>' data-x = a/b"c>1 < 2
+& 3<4
+<DIV id="it's" hidden><ul><li>don't<li><a href=/a/>x</b></ul><br/><img src=x/ ></div  ></p>
+<script>if (a < b) x = "<div></span><!--"</SCRIPT ><style>a > b { }</style><title></title>
+<svg viewBox='0'><path d=""/></svg><my-div></other><divx></divx></section></ul><?xml x?></3></>
+<table><tr><td><span>a</span><tbody></table><![CDATA[ x ]]><textarea><b>" </textarea> <span/>
+<div
+  a="
+b">"""
+
 SAMPLES = {
     "javascript": JAVASCRIPT + JSX.replace("type G", "// type G").replace('"any thing', ""),
     "typescript": JAVASCRIPT + TYPESCRIPT,
@@ -71,6 +81,7 @@ SAMPLES = {
     "css": CSS,
     "scss": SCSS,
     "less": SCSS,
+    "html": HTML,
 }
 
 
@@ -99,7 +110,7 @@ def test_lines_of_the_hard_samples_end_where_code_may_end(language):
     state = template(language).state()
     state.feed(SAMPLES[language].rpartition("type G")[0].rpartition("\n")[0].encode())
 
-    assert language == "typescriptreact" or state.accepting
+    assert language in {"typescriptreact", "html"} or state.accepting
 
 
 WRONG = {
@@ -118,6 +129,12 @@ WRONG = {
     ],
     "typescript": ["f<(a]>", "x! / 2)", "type A = {)", "`${`${a}`)"],
     "css": ["a { b: (c }", "a )", "a { b: 'c\n", "a { b: url(c'd'( "],
+    "html": [
+        "<div></span>",
+        "<UL><b></Table></b>",
+        "<h1>a</h2>",
+        "<ul><script></ul></script></p></ol>",
+    ],
     "scss": ['a { b: "#{c)}" }', "#{ )", 'a { b: "c\n', "$m: (a]"],
 }
 
@@ -147,6 +164,24 @@ class TestWindow:
 
         assert rung.window(before.encode()).decode() == window
 
+    @pytest.mark.parametrize(
+        ("before", "window"),
+        [
+            ("<div a='>'><p>\n<ul></ul>\nx", "<div a='>'>\nx"),
+            ("<DIV>\n<span>\n</div>\n</ul> x", "> x"),
+            ("<p\n a='<div>'\n b", "<p\n a='<div>'\n b"),
+            ("<script>\n'<div>'\n</script>\n<", "<"),
+            ("<div>\n<!-- <ul>\n", "<div>\n<!-- <ul>\n"),
+        ],
+    )
+    def test_of_html(self, before, window):
+        (rung,) = LADDERS["html"](b"")
+
+        assert rung.window(before.encode()).decode() == window
+
+    def test_of_a_page_that_is_made_by_a_template(self):
+        assert LADDERS["html"](b"<div>{% if a %}<p>") == ()
+
     def test_of_scss_strings(self):
         (rung,) = LADDERS["scss"](b"")
 
@@ -164,6 +199,7 @@ class TestWindow:
 
 CONTINUATIONS = r"""
 ) ] } ` ' " / /~2; /~( ${ < > </div> /> */ \n) \n} \n] ~) x) x} <b> ;} )}</p>) \n/>
+</ul> </table></div> "></div> '> --></div> </script></p></div> </h1> </section></div>
 """
 """Texts that come next or do not; `~` is a blank."""
 
@@ -181,6 +217,9 @@ def same_window(language: str, text: bytes, places: list[int]) -> None:
         for more in more_texts:
             assert whole.check(more) == windowed.check(more), (before[-200:], window[-300:], more)
 
+
+DEBIAN = "debian"
+"""Instead of a version: the package is one of Debian's."""
 
 PACKAGES = {
     "javascript": (
@@ -219,6 +258,14 @@ PACKAGES = {
         ("highlight.js", "11.11.0"),
     ),
     "less": (".less", ("antd", "4.24.16"), ("less", "4.2.1")),
+    "html": (
+        ".html",
+        ("postgresql-doc-15", DEBIAN),
+        ("apache2-doc", DEBIAN),
+        ("sqlite3-doc", DEBIAN),
+        ("nodejs-doc", DEBIAN),
+        ("admin-lte", "3.2.0"),
+    ),
 }
 """An ending, and packages that have such files."""
 
@@ -227,7 +274,11 @@ PACKAGES = {
 def real_files(language: str) -> tuple[Path, ...]:
     """The files of a language in a fixed random order, those without line ends left out."""
     ending, *packages = PACKAGES[language]
-    found = sources([fetch_npm(name, version) for name, version in packages], ending)
+    folders = [
+        fetch_debian(name) if version == DEBIAN else fetch_npm(name, version)
+        for name, version in packages
+    ]
+    found = sources(folders, ending)
     readable = [path for path in found if ".min." not in path.name]
     Random(5).shuffle(readable)
     return tuple(readable)
@@ -253,7 +304,7 @@ def test_every_cut_of_real_files(language, report):
 
 def without_a_mark(text: bytes, random: Random) -> list[bytes]:
     """The text without one of its brackets or quotes; nothing if it has none."""
-    marks = [mark.start() for mark in re.finditer(rb"[()\[\]{}\"'`]", text)]
+    marks = [mark.start() for mark in re.finditer(rb"[()\[\]{}\"'`<]", text)]
     return [text[:at] + text[at + 1 :] for at in random.sample(marks, min(1, len(marks)))]
 
 
