@@ -27,7 +27,7 @@ def attached(uri: str, language: str, configured: Mapping[str, str]) -> Path | N
     path = path_of(uri)
     for name, value in configured.items():
         if name == language or (path and _glob(name).fullmatch(path.as_posix())):
-            return Path(value).expanduser()
+            return _expanded(value)
     return None
 
 
@@ -44,10 +44,17 @@ def path_of(uri: str) -> Path | None:
     return Path(uri) if len(scheme) < 2 and uri else None
 
 
+def _expanded(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # nobody has such a home
+        return Path(path)
+
+
 @cache
 def _glob(pattern: str) -> re.Pattern[str]:
     if pattern.startswith("~"):
-        pattern = Path(pattern).expanduser().as_posix()
+        pattern = _expanded(pattern).as_posix()
     start = "" if pattern.startswith("/") or re.match("[A-Za-z]:", pattern) else "(?:.*/)?"
     parts = re.findall(r"\*\*/|\*+|\?|\[[^/\]]+\]|.", pattern, re.DOTALL)
     return re.compile(start + "".join(map(_part, parts)), re.DOTALL)

@@ -159,11 +159,14 @@ def _members(own: bytes, start: int = 0, end: int | None = None) -> Iterator[re.
 
 
 def _known(done: bytes, names: frozenset[str], values: bool) -> Iterator[bytes]:
-    """Members whose keys are known, each with its comma."""
+    """Members whose keys are known, each key once, with their commas."""
+    seen = set[str | None]()
     for match in _members(done):
         plain = _COMMENTS.sub(lambda found: found[1] or b" ", match[0])
         member = _MEMBER.fullmatch(plain)
-        if member and _text(member[1]) in names:
+        key = _text(member[1]) if member else None
+        if member and key in names - seen:
+            seen.add(key)
             value = member[2]
             short = values and len(value) <= MOST_SCALAR and _SCALAR.fullmatch(value)
             yield member[1] + b":" + (value if short else _HOLE) + b","

@@ -49,6 +49,9 @@ def test_home_folders(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
 
     assert attached("/home/me/a.json", "", {"~/*.json": "~/s.json"}) == Path("/home/me/s.json")
+    assert attached(
+        "/a.json", "", {"~no-such-person/*": "/s", "a.json": "~no-such-person/s"}
+    ) == Path("~no-such-person/s")
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def test_known_keys_stay_with_short_values():
     assert schema_window(text, names, values=False).startswith(b'{"a":%b,"c":%b,' % (hole, hole))
     assert schema_window(b'{"d": 1, "a', frozenset()) == b'{%b, "a' % hole
     assert schema_window(rb'{"\u0061": 1, "d', names) == rb'{"\u0061":1, "d'
+    assert schema_window(b'{"a": 1, "a": 2, "d', names) == b'{"a":1, "d'
 
 
 def test_the_top_is_where_members_of_the_document_are():
