@@ -117,7 +117,7 @@ def window(text: bytes) -> bytes:
 
 def strict_window(text: bytes) -> bytes:
     """The window for JSON itself; begins with a comment if the text has what JSON has not."""
-    return (b"//\n" if _outline(text).lenient else b"") + window(text)
+    return (b"//\n" if has_comments(text) else b"") + window(text)
 
 
 def schema_window(text: bytes, names: frozenset[str], values: bool = True) -> bytes:
@@ -141,9 +141,9 @@ def schema_window(text: bytes, names: frozenset[str], values: bool = True) -> by
     return b"".join(parts)
 
 
-def strict_schema_window(text: bytes, names: frozenset[str], values: bool = True) -> bytes:
-    """The same for JSON itself; begins with a comment if the text has what JSON has not."""
-    return (b"//\n" if _outline(text).lenient else b"") + schema_window(text, names, values)
+def has_comments(text: bytes) -> bool:
+    """Whether a text has comments, or commas before closing brackets."""
+    return _outline(text).lenient
 
 
 def is_at_top(text: bytes) -> bool:

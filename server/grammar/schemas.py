@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 
 from server.errors import GrammarError
 from server.grammar.attached import attached, path_of
+from server.grammar.json_grammar import JSONC
 from server.grammar.json_schema import Schema, compile_schema
-from server.grammar.json_window import is_at_top, schema_window, strict_schema_window
+from server.grammar.json_window import has_comments, is_at_top, schema_window
 from server.grammar.rungs import Ladder, Rung, Source
 from server.grammar.schema_nodes import MOST_BYTES
 
@@ -45,7 +46,12 @@ def with_schema(path: Path, ladder: Ladder) -> Ladder:
 
     def rungs(before: bytes) -> tuple[Rung, ...]:
         others = ladder(before)
-        return (*_rungs(path), *others) if others else ()
+        if not others:
+            return ()
+        comments = others[0].source is JSONC or has_comments(before)
+        version = _version(path)
+        own = (_rung(path, version, comments, values) for values in (True, False))
+        return (*own, *others)
 
     return rungs
 
@@ -69,25 +75,18 @@ def _named(uri: str, head: bytes) -> Path | None:
     return document.parent / path if document else None
 
 
-def _rungs(path: Path) -> tuple[Rung, ...]:
-    """The rungs of a schema, of strict JSON first."""
+def _version(path: Path) -> tuple[int, int]:
+    """What changes with a file: its time and size; zeros if it is missing."""
     try:
         status = path.stat()
-        version = (status.st_mtime_ns, status.st_size)
     except (OSError, ValueError):  # ValueError: a NUL in the name
-        version = (0, 0)
-    return tuple(
-        _rung(path, version, comments, values)
-        for comments in (False, True)
-        for values in (True, False)
-    )
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def _rung(path: Path, version: tuple[int, int], comments: bool, values: bool) -> Rung:
-    reduced = schema_window if comments else strict_schema_window
-
     def window(before: bytes) -> bytes:
-        return reduced(before, _loaded(path, version, comments).names, values)
+        return schema_window(before, _loaded(path, version, comments).names, values)
 
     kind = ", with comments" if comments else ""
     name = f"schema {path} (version {zlib.crc32(repr(version).encode()):08x}{kind})"
