@@ -32,8 +32,8 @@ from importlib.resources import files
 from server.grammar.rungs import Source
 
 SPACES = 64
-"""Columns in the variant for spaces: 0 to 63. Code that is nested deeper is hardly read by anyone;
-each further column makes the grammar 1.5 % larger."""
+"""Columns in the variant for spaces: 0 to 63. With 24, texts are read a tenth faster and 30 ms of
+compiling are saved: not worth a file that is not checked."""
 
 TABS = 20
 """Columns in the variant for tabs, where one tab is a column."""
@@ -42,9 +42,10 @@ _SYMBOL = re.compile(r'"[^"]+"|[A-Za-z_]\w*@?|[()|*+?]')
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _BARE = frozenset({"NL@", "GLUED", "NEVER"})
 """Terminals without blanks after them, besides those of f-strings."""
-_LINE_END = r"/(#[^\n]*)?\n([ \t\f]*(#[^\n]*)?\n)*([ \t]*\f)*"
+_LINE_END = r"(#[^\n]*)?\n([ \t\f]*(#[^\n]*)?\n)*(\\\n)*([ \t]*\f)*"
+"""A line end, blank lines, and backslashes at column 0: the line that they continue is indented."""
 _JOINED = r"(\\\n[ \t\f]*)*"
-"""A backslash may be the first thing on a line."""
+"""Backslashes at another column: the indentation is that of the first of these lines."""
 
 
 def spaces_grammar() -> str:
@@ -106,7 +107,8 @@ def _grammar(columns: int, indent: Callable[[int], str]) -> str:
         for name in ("block", "cases"):
             deeper = [f"NL{right} {name}{right}" for right in range(column + 1, columns)]
             lines.append(f"{name}_deeper{column}: {' | '.join(deeper) or 'NEVER'}")
-        lines.append(f"NL{column}: {_LINE_END}{indent(column)}{_JOINED}/")
+        joined = _JOINED if column else ""
+        lines.append(f"NL{column}: /{_LINE_END}{indent(column)}{joined}/")
     lines += expressions.rules()
     lines += [f"{name}: {body}" for name, body in _template("python_terminals.lark")]
     lines += expressions.terminals()
