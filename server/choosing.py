@@ -36,6 +36,8 @@ class Choice:
     """None for the end of the text."""
     logprob: float
     """Natural log of the model's own probability of it, among all that is text or its end."""
+    refused: bool = False
+    """Whether the grammar refused what was tried before it."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,16 @@ class Chooser:
             allowed = np.full_like(logits, -np.inf)
             allowed[among] = logits[among]
             logits = allowed
-        token = None
+        found = None
         if self.sampling.temperature:
-            token = self._first(self._drawn(logits), owed, admits)
-        if token is None:
-            token = self._first(logits, owed, admits)
-        if token is None:
+            found = self._first(self._drawn(logits), owed, admits)
+        if found is None:
+            found = self._first(logits, owed, admits)
+        if found is None:
             return None
+        token, refused = found
         logprob = float(row[token]) / temperature - normaliser
-        return Choice(None if token in self.stops else token, logprob)
+        return Choice(None if token in self.stops else token, logprob, refused)
 
     def _drawn(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         """Values whose order is that of draws without replacement; -inf for what truncation cut.
@@ -103,24 +106,29 @@ class Chooser:
 
     def _first(
         self, values: NDArray[np.floating], owed: bytes, admits: Callable[[int], bool]
-    ) -> int | None:
-        """The id with the highest value that passes; `values` is used up."""
+    ) -> tuple[int, bool] | None:
+        """The id with the highest value that passes, and whether the grammar refused another.
+
+        `values` is used up.
+        """
+        refused = False
         for _ in range(TRIES):
             token = int(np.argmax(values))
             if values[token] == -np.inf:
                 break
             if token in self.stops:
                 if self.mask is None or self.mask.may_end():
-                    return token
+                    return token, refused
+                refused = True
                 values[list(self.stops)] = -np.inf
                 continue
             shown = self.tokenization.vocabulary[token][len(owed) :]
             fits = len(shown) if self.mask is None or not shown else self.mask.fitting(shown)
             if fits < len(shown):
-                refused = self.tokenization.trie.starting_with(owed + shown[: fits + 1])
-                values[refused] = -np.inf
+                refused = True
+                values[self.tokenization.trie.starting_with(owed + shown[: fits + 1])] = -np.inf
             elif admits(token):
-                return token
+                return token, refused
             else:
                 values[token] = -np.inf
         return None

@@ -50,7 +50,7 @@ GPU_BUDGET = 2400
 UNFINISHED = "unfinished"
 """The end of a text of which more is to come."""
 
-FINISHED = frozenset({"stop token", "stop rule"})
+FINISHED = frozenset({"stop token", "stop rule", "other wishes"})
 """Ways for a text to end that make it whole."""
 
 REMEMBERED_HEADS = 4

@@ -7,6 +7,7 @@ Not here: which tokens are re-typed (`retyping`), how one is chosen (`choosing`)
 the text (`rules`).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.stitch import Stitch
 from healing.tokenization import Tokenization
-from server.choosing import chooser_for
+from server.choosing import Choice, chooser_for
 from server.engine import ROOT, TokenEngine
 from server.grammar.mask import Mask
 from server.prompt import Prompt
@@ -23,6 +24,12 @@ from server.retyping import constrained_healing, exact_healing, no_healing
 
 METHODS = ("exact", "align", "one", "off")
 """Healing methods, best first. `off` needs a prompt whose hole is at the cursor."""
+
+
+UNWILLING = math.log(0.05)
+"""If a grammar refuses the model's favourite and leaves only what the model likes less than this,
+the text ends there, if it may end there. Nothing good comes of writing against the model's will;
+and its will may be the end: instruct models end code with a fence, which no grammar knows."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,8 @@ class Generation:
     """For every token after the cursor (the first may share its token with typed text): natural
     log of the model's own probability of it, whatever a grammar refused."""
     ended: str
-    """`stop token`, `stop rule`, `token limit`, or `no fitting token` if the grammar allows none;
-    `unfinished` if more is to come."""
+    """`stop token`, `stop rule`, `token limit`, `other wishes` (see `UNWILLING`), or `no fitting
+    token` if the grammar allows none; `unfinished` if more is to come."""
     healing: HealingReport
     reused: int
     """Prompt tokens that were in memory."""
@@ -122,8 +129,16 @@ def generate(
         if choice is None:
             ended = "no fitting token"
             break
+        if mask is not None and not sampling.temperature and _is_unwilling(choice, mask):
+            ended = "other wishes"
+            break
         token = choice.token
         if token is not None:
             logprobs.append(choice.logprob)
             piece = engine.vocabulary[token]
     return so_far(stitch.finish(), ended)
+
+
+def _is_unwilling(choice: Choice, mask: Mask) -> bool:
+    """Whether a text that may end here had better end."""
+    return choice.refused and choice.logprob < UNWILLING and mask.may_end()

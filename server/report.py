@@ -83,7 +83,8 @@ class Completion:
     empty_reason: str | None
     """Why `items` is empty."""
     ended: str
-    """What ended the text: `stop token`, `stop rule`, `token limit`, `no fitting token`."""
+    """What ended the text: `stop token`, `stop rule`, `token limit`; by the grammar, `other wishes`
+    (the model wanted nothing that may come) and `no fitting token` (nothing may come)."""
     rules: tuple[str, ...]
     """Rules that changed the model's text, in order."""
     healing: HealingReport

@@ -56,7 +56,7 @@ def test_all_that_is_written_is_viable(write, method, typed, language, temperatu
     assert generation.masked
     assert viable(mask.written)
     assert mask.written.startswith(generation.text)
-    if generation.ended == "stop token":
+    if generation.ended in {"stop token", "other wishes"}:
         assert ends(mask.written)
     else:
         assert generation.ended == "token limit"
@@ -95,11 +95,26 @@ def test_refused_text_is_replaced(write, tiny_completer):
     script = tiny_completer.tokenization.encode(b"f(a))) + 1")
     engine = Scripted(tiny_completer.engine, script)
 
-    generation = write(ToyMask(brackets, closed), engine=engine, tokens=len(script) + 2)
+    mask = ToyMask(brackets, lambda _: False)
 
+    generation = write(mask, engine=engine, tokens=len(script) + 2)
+
+    assert generation.ended == "token limit"
     assert brackets(generation.text)
     assert generation.text.startswith(b"f(a)")
     assert b"))" not in generation.text
+
+
+def test_the_model_is_not_forced(write, tiny_completer):
+    """Where the text may end, and the model wants what is refused and nothing else, it ends."""
+    script = tiny_completer.tokenization.encode(b"f(a)")
+    wish = tiny_completer.tokenization.encode(b")```")
+    engine = Scripted(tiny_completer.engine, script + wish)
+
+    generation = write(ToyMask(brackets, closed), engine=engine)
+
+    assert (generation.text, generation.ended) == (b"f(a)", "other wishes")
+    assert len(generation.logprobs) == len(script)
 
 
 def test_the_end_may_be_refused(write, tiny_completer):
