@@ -36,12 +36,15 @@ Wanted = list[tuple[Hashable, bytes]]
 EARLIER_LINES = 16
 """So many lines of a suggestion can be typed along."""
 
-GRACE_S = 0.07
+GRACE_S = 0.06
 """A cancelled job may be joined for so long. VS Code cancels a request at each key and asks again
-50 ms later; what the model has read until then would be lost each time."""
+50 ms later; what the model has read until then would be lost each time. It is no longer because the
+model is to be free 100 ms after a cancel, and to stop a batch takes it up to some 30 ms."""
 
 LATENCIES = 9
 """Jobs whose time to their first text is remembered."""
+
+_UNTIL_FIRST_TEXT = ("prompt", "grammar", "first_text")
 
 KEY_BYTES = 1 << 16
 """Text before and after the cursor's line that a key holds at most: more than any prompt."""
@@ -227,7 +230,8 @@ class Service:
 
         def written(so_far: Answer) -> None:
             if job.so_far is None:
-                self._first_texts.append(so_far.timing_ms["first_text"] / 1e3)
+                timing = so_far.timing_ms
+                self._first_texts.append(sum(timing[part] for part in _UNTIL_FIRST_TEXT) / 1e3)
             job.so_far = so_far
             job.wake()
 

@@ -7,8 +7,11 @@ language server does; what the protocol adds is a millisecond or two. Timings ar
 this moment; nothing is asserted.
 
 - *cancelled*: from the cancel to the request's end, which is when the editor gets its answer;
-- *stopped*: from the cancel to the model's thread being free for the next request;
-- *late*: how long the event loop was kept, seen by a task that wants to run every 2 ms.
+- *stopped*: from the cancel to the model's thread being free for the next request, the moment in
+  which a cancelled job may still be joined (`service.GRACE_S`) included;
+- *late*: how long the event loop was kept, seen by a task that wants to run every 2 ms. On Linux the
+  last row is that of all rows before without the time in which the system ran something else on
+  every processor: what is left is our own doing (Python's lock, a long callback).
 """
 
 import argparse
@@ -22,6 +25,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -37,10 +41,14 @@ from server.worker import Worker
 
 STAGES = ("prefill", "tree", "decoding")
 BEAT_S = 0.002
+SCHEDULING = Path("/proc/self/task") / str(os.getpid()) / "schedstat"
+"""Of the main thread: nanoseconds on a processor, nanoseconds of waiting for one, turns."""
 OPTIONS = CompletionOptions(max_tokens=16)
 FUNCTION = "def area_{0}(width, height):\n    return width * height + {0}\n\n\n"
 
 _number = count()
+_own: list[float] = []
+"""Of every beat: seconds it came late, without those of waiting for a processor."""
 
 
 class Staged:
@@ -110,6 +118,7 @@ async def _measure(model: str, times: int) -> None:
             await service.complete(_request())
     _row("late while whole requests are served", late)
     _row("late meanwhile, a process that does nothing else", _end_other_process(other))
+    _row("late in all of this, but for waiting for a processor", _own)
     _row("answered from memory", await _from_memory(service, times))
     worker.close()
 
@@ -168,15 +177,21 @@ async def _beats() -> AsyncIterator[list[float]]:
     async def beat() -> None:
         loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + BEAT_S
+            due, waited = loop.time() + BEAT_S, _waited_for_a_processor()
             await asyncio.sleep(BEAT_S)
             late.append(loop.time() - due)
+            _own.append(max(0.0, late[-1] - _waited_for_a_processor() + waited))
 
     task = asyncio.ensure_future(beat())
     try:
         yield late
     finally:
         task.cancel()
+
+
+def _waited_for_a_processor() -> float:
+    """Seconds in which this thread could have run and no processor was free; 0 where not told."""
+    return int(SCHEDULING.read_text().split()[1]) / 1e9 if SCHEDULING.exists() else 0.0
 
 
 _OTHER = f"""
