@@ -24,6 +24,7 @@ from server.bench.holes import KINDS, Hole, compiles, holes, is_dead_end, standa
 from server.completer import Completer, CompletionOptions, load_completer
 from server.completion import engine_options_of, interruptible, model_path
 from server.grammar.ladder import Mode
+from server.grammar.languages import prepare
 from server.report import Completion
 from server.snapshot import Snapshot, read_document
 from server.terminal import make_console, print_row
@@ -65,6 +66,7 @@ def run_grammar(files: tuple[str, ...], options: GrammarArguments) -> None:
     )
 
     def work(completers: list[Completer]) -> dict[Mode, list[Filled]]:
+        prepare("python")  # as the server does when a document is opened
         completer = load_completer(model, engine_options_of(options))
         completers.append(completer)
         return fill(completer, chosen, request)

@@ -5,7 +5,7 @@ What is not here: which of a ladder's grammars the text fits (`ladder`).
 
 from collections.abc import Mapping
 
-from server.grammar import css, go, javascript, json_grammar, python, structural, templates
+from server.grammar import css, go, html, javascript, json_grammar, python, structural, templates
 from server.grammar.rungs import Ladder, Level
 from server.grammar.schemas import schema_for, with_schema
 from server.grammar.user_grammars import user_ladder
@@ -15,6 +15,7 @@ LADDERS: Mapping[str, Ladder] = {
     **go.LADDERS,
     **javascript.LADDERS,
     **css.LADDERS,
+    **html.LADDERS,
     **json_grammar.LADDERS,
     **structural.LADDERS,
 }
