@@ -3,16 +3,32 @@ r"""YAML's window: the lines that the cursor's line hangs on, without their earl
     >>> yaml_window(b"a: 1\nb:\n  c: 2\n  d:\n    - e: 3\n    - f: 4\n      g: ")
     b'b:\n  d:\n    - f: 4\n      g: '
 
-Lines of scalars and brackets over several lines are taken for what their indentation says, which is
-right as they stand deeper than what they belong to. Where they do not, the window mostly does not
-fit the grammar, and the next rung reads the whole text.
+A line that is no entry (`key:`, `- item`) may go on with a scalar or a bracket above, so nothing is
+left out between it and the entry that it may belong to. What looks like an entry in a scalar or a
+bracket is taken for one, which is right where it stands deeper than what it belongs to. Where it
+does not, the window mostly does not fit the grammar, and the next rung reads the whole text.
 """
 
 import re
+from dataclasses import dataclass
 
-_LINE = re.compile(rb"( *)([^ \t\n#])?")
-_ITEM = re.compile(rb"-(?:[ \t]|$)")
+STRETCH = 4096
+"""Bytes that are looked through for the entry that a line without one may belong to."""
+
+_ENTRY = re.compile(rb" *(?:-(?:[ \t]|$)|(?:[^ \t\n\]}:]|:[^ \t\n])[^\n]*?:(?:[ \t]|$))")
+_ITEM = re.compile(rb" *-(?:[ \t]|$)")
 _DOCUMENT = re.compile(rb"(?:---|\.\.\.)(?:\s|$)")
+_TEXT = re.compile(rb"[ \t]*[^ \t\n#]")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What a line tells."""
+
+    column: int
+    """Where its text starts."""
+    is_entry: bool
+    is_item: bool
 
 
 def yaml_window(before: bytes) -> bytes:
@@ -25,34 +41,39 @@ def yaml_window(before: bytes) -> bytes:
     """
     start = before.rfind(b"\n") + 1
     kept = [before[start:]]
-    depth, is_item = _depth(kept[0])
-    while start > 0 and (depth != 0 or is_item):
+    below = _read(kept[0])
+    stretch: list[bytes] = []  # all lines above a line that is no entry
+    while start > 0 and (below is None or below.column > 0 or below.is_item or not below.is_entry):
         end = start - 1
         start = before.rfind(b"\n", 0, end) + 1
-        line = before[start:end]
-        if _DOCUMENT.match(line):
-            kept.append(line)
+        text = before[start:end]
+        if _DOCUMENT.match(text):
+            stretch.append(text)
             break
-        found, item = _depth(line)
-        if found is None:
-            continue
-        # Items may stand in the column of the key that they belong to.
-        if depth is None or found < depth or (is_item and found == depth and not item):
-            kept.append(line)
-            depth, is_item = found, item
-    return b"\n".join(reversed(kept))
+        line = _read(text)
+        if below is not None and not below.is_entry:
+            stretch.append(text)
+            if line is not None and line.is_entry and line.column <= below.column:
+                kept += stretch
+                below, stretch = line, []
+            elif sum(map(len, stretch)) > STRETCH:
+                below, stretch = _Line(below.column, True, False), []
+        elif line is not None and (below is None or _hangs(below, line)):
+            kept.append(text)
+            below = line
+    return b"\n".join(reversed([*kept, *stretch]))
 
 
-def _depth(line: bytes) -> tuple[int | None, bool]:
-    """A line's column, None for an empty line or a comment; and whether it is an item (`- `).
+def _hangs(below: _Line, line: _Line) -> bool:
+    """Whether a line may belong to one above it; items may stand in their key's column."""
+    if line.column == below.column:
+        return below.is_item and not line.is_item
+    return line.column < below.column
 
-    A closing bracket belongs to a line that may stand in the same column.
-    """
-    match = _LINE.match(line)
-    assert match is not None
-    if match[2] is None:
-        return None, False
-    column = len(match[1])
-    if match[2] in b"]}":
-        return column + 1, False
-    return column, _ITEM.match(line, column) is not None
+
+def _read(text: bytes) -> _Line | None:
+    """What a line tells; None for an empty one or a comment."""
+    if not _TEXT.match(text):
+        return None
+    column = len(text) - len(text.lstrip(b" "))
+    return _Line(column, _ENTRY.match(text) is not None, _ITEM.match(text) is not None)
