@@ -76,7 +76,7 @@ CLOSE_{upper}: /<\\/{text}/
 
 
 def _raw_element(name: str) -> str:
-    """The rule of an element with raw text, the shortest one that ends as its closing tag starts."""
+    """The rule of an element with raw text, which ends where its closing tag begins."""
     upper, text = name.upper(), _any_case(name)
     return f"""
 element_{name}: OPEN_{upper} raw_attribute* (">" REST_{upper} attribute* ">" | SLASH ">")
