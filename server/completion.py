@@ -22,6 +22,7 @@ from server.completer import Completer, CompletionOptions, load_completer
 from server.engine.llama_load import EngineOptions
 from server.errors import Cancelled, DocumentError, UsageError
 from server.grammar.ladder import Mode
+from server.grammar.languages import prepare
 from server.models import store
 from server.models.catalog import CATALOG
 from server.report import Completion
@@ -74,6 +75,8 @@ def run_completion(location: str, options: CompleteArguments) -> None:
             output.flush()
 
     def work(completers: list[Completer]) -> Completion:
+        if request.grammar != "off":
+            prepare(snapshot.language)
         completers.append(load_completer(path, engine))
         return completers[0].complete(snapshot, request, stream if options["stream"] else None)
 
