@@ -6,6 +6,8 @@ Each sample is hard for somebody who reads the language in a hurry, and whole: i
 from functools import cache
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from server.grammar.state import SyntaxState, Template, compile_grammar
 from server.grammar.structural import LADDERS
@@ -241,7 +243,71 @@ class TestSamples:
         assert template(language).state().feed(text + b"\n") < len(text) + 1
 
 
+COMMON = [bytes([byte]) for byte in b"()[]{}'\"/*#-\\ a1\n"] + [b"//", b"/*", b"*/", b"x=1;\n"]
+SOUP = {
+    "c": (
+        b'R"(',
+        b')"',
+        b"1'0",
+        b"#define a\\\n",
+        b"\\\n",
+        b"u8",
+        b"#if 0\n",
+        b"#else\n",
+        b"#endif\n",
+    ),
+    "java": (b'"""', b'\\"'),
+    "lua": (
+        b"[[",
+        b"]]",
+        b"[=[",
+        b"]=]",
+        b"--[[",
+        b" if ",
+        b" end ",
+        b" do ",
+        b" repeat ",
+        b" until ",
+    ),
+    "rust": (b'r#"', b'"#', b'r"', b"'a", b"'a'", b"'\\''", b'r##"', b'"##', b"\xc3\xa9"),
+    "shellscript": (
+        b"$(",
+        b"${",
+        b"`",
+        b"$'",
+        b" case ",
+        b" in ",
+        b" esac\n",
+        b"a)",
+        b"$#",
+        b"\\\n",
+    ),
+    "sql": (b"--", b"''", b"`", b"$$", b" E'", b"$a$", b"\\'"),
+    "toml": (b"a = ", b"a = [", b",", b"\n[a]\n", b'"""', b"'''", b"."),
+}
+"""What random texts are made of. Not for C# and Kotlin: there a window writes an opener of a string
+on a line of its own, which ends a string that a real line end would end."""
+
+EVERYTHING = b"}\n)\n]\n'\n\"\n*/ }"
+
+
 class TestWindow:
+    @pytest.mark.parametrize("language", SOUP)
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def test_allows_what_the_whole_text_allows(self, language, data):
+        """For texts that the grammar accepts, however odd."""
+        pieces = st.sampled_from([*COMMON, *SOUP[language] * 2])
+        state, before = template(language).state(), b""
+        for piece in data.draw(st.lists(pieces, max_size=30)):
+            before += piece[: state.feed(piece)]
+        after = b"".join(data.draw(st.lists(pieces, max_size=5)))
+        window = behind(language, before)
+
+        assert window is not None
+        if not state.check(EVERYTHING):  # else nothing is known there, and the window may know more
+            assert window.fitting(after) >= state.fitting(after)
+
     def test_has_no_branch_that_is_read_over(self):
         """Either branch opens one bracket: one counts."""
         text = b"#if A\nif (a) {\n#else\nif (b) {\n#endif\n"
