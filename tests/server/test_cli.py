@@ -169,13 +169,25 @@ class TestOptions:
         assert (result["healing"]["backed_up_text"] == "") == (method == "off")
 
     def test_left(self, complete, source):
-        """Left to right, text after the cursor plays no part."""
-        result = answer(complete(f"{source}:{AT}", "--json", "--prompt", "left"))
+        """Left to right, text after the cursor plays no part for the model."""
+        left = ("--json", "--prompt", "left", "--grammar", "off")
+        result = answer(complete(f"{source}:{AT}", *left))
         text = SOURCE.encode() + b")"
-        same = answer(complete(f"-:{AT}", "--json", "--prompt", "left", stdin=text))
+        same = answer(complete(f"-:{AT}", *left, stdin=text))
 
         assert result["prompt"] == "left"
         assert result["items"] == same["items"]
+
+    @pytest.mark.parametrize(
+        ("mode", "state", "level"),
+        [("auto", "on", "window"), ("structural", "on", "structural"), ("off", "off", None)],
+    )
+    def test_grammar(self, complete, source, mode, state, level):
+        """How much of the grammar is kept can be chosen, and is told."""
+        grammar = answer(complete(f"{source}:{AT}", "--json", "--grammar", mode))["grammar"]
+
+        assert (grammar["state"], grammar["level"]) == (state, level)
+        assert (grammar["reason"] is None) == (state == "on")
 
     @pytest.mark.parametrize("most", [1, 3])
     def test_max_tokens(self, complete, source, most):
@@ -183,7 +195,7 @@ class TestOptions:
         result = answer(complete(f"{source}:3:1", "--json", "--max-tokens", most))
 
         assert result["tokens"]["generated"] <= most
-        assert result["ended"] in {"token limit", "stop rule", "stop token"}
+        assert result["ended"] in {"token limit", "stop rule", "stop token", "other wishes"}
 
     def test_seeds(self, complete, source):
         """The same seed gives the same text, other seeds give others."""
