@@ -22,12 +22,14 @@ Not here: how the text is divided into logical lines (`python_lines`).
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from server.grammar.python_lines import Lines, logical_lines
 
 _WORD = re.compile(rb"[ \t\f]*(?:async[ \t]+)?(\w+|@|)")
 _INDENTATION = re.compile(rb"(?:[ \t\f]*\f)?([ \t]*)")
 _STAR = re.compile(rb"[ \t\f]*except[ \t]*\*")
+_COLON = re.compile(rb":[ \t\f]*(?:#[^\n]*)?\n\Z")
 _BARE = re.compile(rb"[ \t\f]*except[ \t]*:")
 
 _CLAUSES = frozenset({b"elif", b"else", b"except", b"finally"})
@@ -79,16 +81,15 @@ def statement(before: bytes) -> bytes:
     here = before[start_of_line(before) :]
     if last < 0:
         return here
-    around = _enclosing(lines, last)
-    parts = [_indentation_of(lines, i) + b"if 1:\n" for i in around]
-    if lines.columns[[*around, last][0]]:
-        parts.insert(0, b"if 1:\n")
-    parts.append(_indentation_of(lines, last))
+    chain = [*_enclosing(lines, last), last]
+    parts = [b"if 1:\n"] if lines.columns[chain[0]] else []
+    parts += [_any_head(lines, outer, inner) + b"\n" for outer, inner in pairwise(chain)]
     if lines.end is not None:
-        opens = before[: lines.end].rstrip().endswith(b":")
-        return b"".join(parts) + (b"if 1:\n" if opens else b"pass\n") + here
-    needed = _NEEDED.get(_word_of(lines, last))
-    return b"".join([*parts, needed, here] if needed else [*parts[:-1], here])
+        opens = _COLON.search(before, lines.starts[last], lines.end)
+        parts.append(_any_head(lines, last, None) + (b"\n" if opens else b" pass\n"))
+    elif _word_of(lines, last) in _NEEDED:
+        parts.append(_indentation_of(lines, last) + _NEEDED[_word_of(lines, last)])
+    return b"".join(parts) + here
 
 
 def indents(before: bytes) -> list[bytes]:
@@ -148,6 +149,16 @@ def _head(lines: Lines, index: int) -> bytes:
     if _STAR.match(lines.text, start):
         return b"except* x:"
     return b"except:" if _BARE.match(lines.text, start) else b"except x:"
+
+
+def _any_head(lines: Lines, index: int, inner: int | None) -> bytes:
+    """A head in the place of a line, whatever it is, that may hold the next one of the chain."""
+    if _word_of(lines, index) == b"case":
+        head = b"case 1:"
+    else:
+        holds_case = inner is not None and _word_of(lines, inner) == b"case"
+        head = b"match x:" if holds_case else b"if 1:"
+    return _indentation_of(lines, index) + head
 
 
 def _sibling(lines: Lines, index: int) -> int | None:

@@ -62,7 +62,11 @@ def test_what_is_kept_of_a_text(before: str, expected: str):
         ("    a\n    b", "if 1:\n    b"),
         ("if a\n  b c\n  d\nelse", "if 1: pass\nelse"),
         ("a b:\n  ", "if 1:\n  "),
-        ("a b\n", "pass\n"),
+        ("a b:  # c\n", "if 1:\n"),
+        ("a b\n", "if 1: pass\n"),
+        ("match a:\n  case b:\n    c\n  case d:\n    e", "match x:\n  case 1:\n    e"),
+        ("match a:\n  case b:\n    c\n  case d", "match x:\n  case d"),
+        ("match a:\n  case b: c\n", "match x:\n  case 1: pass\n"),
         ("try:\n  a\nb\nif c:\n    d", "if 1:\n    d"),
     ],
 )
