@@ -159,3 +159,19 @@ def test_every_cut_of_many_real_files(record_property):
 
     assert len(found) >= 300
     assert refused == []
+
+
+@pytest.mark.corpus
+def test_every_cut_of_real_files_with_comments():
+    """The same files, written anew with comments and trailing commas."""
+    paths = sorted(fetch_debian("mediawiki").rglob("*.json"))
+    random = Random(3)
+    found = sample(paths, 300, random, json_text, most=30_000)
+    refused = [
+        path
+        for path, text in found.items()
+        if not fits(LENIENT, written(json.loads(text), random, comments=True))
+    ]
+
+    assert len(found) == 300
+    assert refused == []

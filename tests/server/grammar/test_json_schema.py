@@ -1,6 +1,7 @@
 """JSON Schemas: what they allow is accepted, in any order; what is understood is enforced."""
 
 import json
+from itertools import permutations
 from pathlib import Path
 from random import Random
 
@@ -155,6 +156,30 @@ def test_keywords(schema, good, bad):
 
     assert [text for text in good if not fits(compiled, text.encode())] == []
     assert [text for text in bad if fits(compiled, text.encode())] == []
+
+
+def test_masks_are_exact():
+    """Without `no_forcing`, the engine allows one spelling only of what a schema forces."""
+    assert '"no_forcing": true' in compile_schema("x", b'{"required": ["a"]}').lark
+
+
+def test_objects_side_by_side_keep_their_own_count():
+    """The engine once forgot parameters where rules ended together; here two run side by side."""
+    schema = {
+        "anyOf": [
+            {"required": ["a", "b"], "properties": {"a": {"const": 1}, "b": {}}},
+            {"required": ["c"], "properties": {"a": {}, "b": {}, "c": {}}},
+        ],
+        "type": "object",
+    }
+    compiled = template({"items": schema})
+    for size in range(4):
+        for names in permutations("abc", size):
+            for value in (1, 2):
+                known = set(names)
+                valid = ({"a", "b"} <= known and value == 1) or "c" in known
+                text = json.dumps([dict.fromkeys(names, value)]).encode()
+                assert fits(compiled, text) == valid, text
 
 
 def test_a_comma_needs_something_that_can_follow():
