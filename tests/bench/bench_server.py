@@ -9,9 +9,9 @@ this moment; nothing is asserted.
 - *cancelled*: from the cancel to the request's end, which is when the editor gets its answer;
 - *stopped*: from the cancel to the model's thread being free for the next request, the moment in
   which a cancelled job may still be joined (`service.GRACE_S`) included;
-- *late*: how long the event loop was kept, seen by a task that wants to run every 2 ms. On Linux the
-  last row is that of all rows before without the time in which the system ran something else on
-  every processor: what is left is our own doing (Python's lock, a long callback).
+- *late*: how long the event loop was kept, seen by a task that wants to run every 2 ms. On Linux
+  the last row of these is all beats together without the time in which the system had no processor
+  free: what is left is our own doing (Python's lock, a long callback).
 """
 
 import argparse
