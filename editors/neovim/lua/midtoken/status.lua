@@ -12,7 +12,7 @@ M.current = { state = 'stopped', message = 'no file has been opened yet' }
 
 local said ---@type string? the last error that was said
 
---- Take a status over. Fires the event `User MidtokenStatus`.
+--- Take a status over and draw status lines again. Fires the event `User MidtokenStatus`.
 ---@param status midtoken.Status
 function M.update(status)
   M.current = status
@@ -22,6 +22,7 @@ function M.update(status)
   end
   said = status.state == 'error' and status.message or nil
   vim.api.nvim_exec_autocmds('User', { pattern = 'MidtokenStatus', modeline = false })
+  vim.cmd.redrawstatus({ bang = true })
 end
 
 --- The status in a few words, as `midtoken loading 40 %`; empty where midtoken is not attached.
