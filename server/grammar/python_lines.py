@@ -12,8 +12,8 @@ line that both have. Broken text is read as far as it makes sense: a quote that 
 with its line, a closing bracket without its partner is passed over, and a line that begins with a
 keyword which cannot stand inside brackets ends whatever was open.
 
-What is not here: what lines mean (`python_window`). Quotes nested in a field of an f-string that
-reaches over several lines or holds a lambda may be read wrongly.
+What is not here: what lines mean (`python_window`). Quotes nested in a field of an f-string may be
+read wrongly if the field has three kinds of brackets around them, or begins beside a line end.
 """
 
 import re
@@ -48,20 +48,28 @@ _SHORT = rb"""'(?!'')(?:[^'\\\n]|\\.)*+'|"(?!"")(?:[^"\\\n]|\\.)*+\""""
 _TRIPLE = rb"""\'\'\'(?:[^'\\]|\\.|'(?!''))*+\'\'\'|\"\"\"(?:[^"\\]|\\.|"(?!""))*+\"\"\""""
 
 
-def _field(depth: int, colon: bytes) -> bytes:
+def _field(depth: int, without: bytes) -> bytes:
     """What may be inside a replacement field's brackets: strings and brackets to a depth."""
-    plain = rb"[^{}()\[\]'\"\n" + colon + rb"]|" + _SHORT
-    return plain + rb"|[(\[{](?:" + _field(depth - 1, b"") + rb")*+[)\]}]" if depth else plain
+    plain = rb"[^{}()\[\]'\"" + without + rb"]|" + _SHORT
+    if not depth:
+        return plain
+    inner = _field(depth - 1, without.replace(b":", b""))
+    return plain + rb"|[(\[{](?:" + inner + rb")*+[)\]}]"
 
 
 def _formatted(quote: bytes) -> bytes:
-    """A short f-string whose fields may hold its own quotes, as since Python 3.12."""
-    inner = rb"\{(?:" + _field(1, b":") + rb")*+\}"
-    spec = rb":(?:[^{}\n" + quote + rb"]|" + inner + rb")*+"
-    whole = rb"\{(?:" + _field(2, b":") + rb")*+(?:" + spec + rb")?\}"
+    """A short f-string whose fields may hold its own quotes, as since Python 3.12.
+
+    A field reaches over several lines only if its first one is empty: else a quote that was not
+    closed would take in the lines after it.
+    """
+    inner = rb"\{(?:" + _field(1, rb":\n") + rb")*+\}"
+    spec = rb"(?::(?:[^{}\n" + quote + rb"]|" + inner + rb")*+)?"
+    field = rb"\{(?:" + _field(2, rb":\n") + rb")*+" + spec + rb"\}"
+    long_field = rb"\{[ \t]*+\n(?:" + _field(2, rb":") + rb")*+" + spec + rb"\}"
     text = rb"[^\\{}\n" + quote + rb"]|\\.|\{\{|\}\}"
     start = rb"(?:(?<=[fFtT])|(?<=[fFtT][rR]))" + quote + rb"(?!" + 2 * quote + rb")"
-    return start + rb"(?:" + text + rb"|" + whole + rb")*+" + quote
+    return start + rb"(?:" + text + rb"|" + field + rb"|" + long_field + rb")*+" + quote
 
 
 _STRING = rb"|".join((_TRIPLE, _formatted(b"'"), _formatted(b'"'), _SHORT))
@@ -90,7 +98,7 @@ _known: deque[Lines] = deque(maxlen=KNOWN)
 
 
 def logical_lines(text: bytes) -> Lines:
-    """The logical lines of a text. Some 50 ms for 1 MB, 1 ms if all but its end is known.
+    """The logical lines of a text. Some 40 ms for 1 MB, under 1 ms if all but its end is known.
 
     Args:
         text: Any bytes; lines end with a newline.
