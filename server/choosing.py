@@ -6,7 +6,8 @@ give, renormalised (the first half of AWRS, arXiv 2504.05410), and nearly always
 
 Where a grammar refuses much, its refusals are used well: what it refuses from some byte on it
 refuses of all tokens that start with the bytes up to there, and in byte order these are one run. So
-some hundred checks exclude a vocabulary of 152,000 tokens where a single byte may come.
+some 260 checks exclude a vocabulary of 152,000 tokens where a single byte may come: 6 ms instead of
+the usual 0.1 for the grammar and 0.3 for all else (measured).
 
 Probabilities that are given back are the model's own, whatever was refused: they tell how much the
 model likes what was written, which a grammar does not change.

@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from healing.sampling import GREEDY, Sampling, truncate
 from server.choosing import Chooser, accepting
+from server.grammar.grammar_mask import GrammarMask
+from server.grammar.kept import KeptStates
+from server.grammar.ladder import climb
 from tests.healing import toy
+from tests.server.grammar.toys import BRACKETS, ladder, rung
 from tests.server.masks import ToyMask, closed, no_doubles
 
 VOCABULARIES = {
@@ -120,6 +124,33 @@ class TestGreedy:
         chooser = chooser_of(toy.toy("qwen")[1], ToyMask(lambda _: False, lambda _: False))
 
         assert chooser(row_of(toy.toy("qwen")[1], 1)) is None
+
+
+class TestGrammar:
+    @settings(deadline=None, max_examples=60)
+    @given(
+        st.sampled_from([b"", b"(", b"a[b", b"(a, [b]"]),
+        st.sampled_from([b"", b")", b"\n)b"]),
+        st.sampled_from([0.0, 1.0]),
+        st.integers(0, 10_000),
+    )
+    def test_is_what_a_grammar_allows(self, tiny_completer, before, follows, temperature, seed):
+        """The same with the engine of grammars, on a vocabulary of every byte and more."""
+        tokenization = tiny_completer.tokenization
+        rungs = ladder(rung("full", "choosing", BRACKETS))
+        standing = climb(KeptStates(), "a", "toy", rungs, before)
+        mask = GrammarMask(standing, [follows], inside=False)
+        chooser = chooser_of(tokenization, mask, Sampling(temperature), seed)
+        row = row_of(tokenization, seed)
+        vocabulary = tokenization.vocabulary
+
+        choice = chooser(row)
+
+        allowed = [t for t in vocabulary.text_ids().tolist() if mask.allows(vocabulary[t])]
+        assert choice.token is None or choice.token in allowed
+        assert choice.token is not None or mask.may_end()
+        if not temperature and choice.token is not None:
+            assert choice.token == max(allowed, key=lambda token: row[token])
 
 
 class TestSampling:
