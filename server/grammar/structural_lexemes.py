@@ -185,7 +185,9 @@ SQL = Lexemes(
         + rb"|[(\[{])|(?P<close>[)\]}])|(?P<skip>"
         + b"|".join(_SQL_SKIP)
         + rb")"
-    )
+    ),
+    # Nothing matters behind such a place. By the last byte of what matches.
+    dict.fromkeys((b"'", b'"', b"*", b"\n", b"n", b"N"), re.compile(rb"(?P<skip>[^\n]*\n)")),
 )
 
 

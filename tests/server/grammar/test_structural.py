@@ -363,6 +363,19 @@ class TestWindow:
 
 
 class TestLadder:
+    @pytest.mark.parametrize("language", LADDERS)
+    @pytest.mark.parametrize(
+        "text",
+        [b"\0", b"a\rb", b"\xff\xfe", bytes(range(256)), b"([{" * 500, b"'\"`" * 500, b"- " * 200],
+        ids=["nul", "lone-cr", "no-utf-8", "all-bytes", "deep", "quotes", "items"],
+    )
+    def test_survives(self, language, text):
+        """Whatever the text is, a rung reads it or stops somewhere in it."""
+        for rung in LADDERS[language](text):
+            window = rung.window(text)
+
+            assert template(language).state().feed(window, 20) <= len(window)
+
     def test_of_another_shell_is_none(self):
         assert LADDERS["shellscript"](b"#!/usr/bin/env zsh\n") == ()
 
