@@ -47,7 +47,8 @@ LATENCIES = 9
 _UNTIL_FIRST_TEXT = ("prompt", "grammar", "first_text")
 
 KEY_BYTES = 1 << 16
-"""Text before and after the cursor's line that a key holds at most: more than any prompt."""
+"""Text before and after the cursor's line that a key holds at most: more than any prompt. A grammar
+may have read more, and is taken to say the same if only that has changed."""
 
 _WORD_END = re.compile(rb"[\w\x80-\xff](?=[^\w\x80-\xff])|[^\w\s\x80-\xff]")
 """The last byte of a word that something follows, or a mark, which is never half there."""
