@@ -18,6 +18,8 @@ export async function showMenu(item: StatusItem, models: Models): Promise<void> 
     title: appearance(item.shown).description,
     placeHolder: "What should midtoken do?",
   });
+  // The click has taken the focus to the status bar: whoever types goes on in the editor.
+  await commands.executeCommand("workbench.action.focusActiveEditorGroup");
   if (chosen?.entry) {
     await commands.executeCommand(chosen.entry.command, ...(chosen.entry.arguments ?? []));
   }

@@ -11,7 +11,7 @@ import { createInterface } from "node:readline";
 const { url, chromium, playwright } = JSON.parse(process.argv[2]);
 const { chromium: browserType } = await import(playwright);
 
-const PATIENCE_MS = 60_000; // a start on a busy machine; usually a tenth of it
+const PATIENCE_MS = 25_000; // a start on a busy machine; usually a tenth of it
 const POLL_MS = 50;
 const STILL = 10; // looks in a row that see the same: nothing more is on its way
 
@@ -20,7 +20,9 @@ const browser = await browserType.launch({
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update"],
 });
-const page = await browser.newPage({ viewport: { width: 900, height: 420 }, deviceScaleFactor: 2 });
+// High enough for all entries of a list: those that are out of sight are not in the page.
+const [viewport, ofPictures] = [{ width: 900, height: 720 }, { width: 900, height: 420 }];
+const page = await browser.newPage({ viewport, deviceScaleFactor: 2 });
 page.setDefaultTimeout(PATIENCE_MS);
 
 /** Look again and again, until it is so many times in a row what is wanted, and the same. */
@@ -92,7 +94,7 @@ const actions = {
     const [file, line, column] = place.split(":");
     await page.keyboard.press("Control+p");
     await page.locator(".quick-input-widget input").fill(place);
-    await page.locator(`.quick-input-list [aria-label*="${file}"]`).first().waitFor();
+    await page.locator(`${choices}.focused[aria-label*="${file}"]`).waitFor();
     await page.keyboard.press("Enter");
     await page.locator(`.tab.active[data-resource-name="${file}"]`).waitFor();
     await page.locator(`.statusbar-item :text-is("Ln ${line}, Col ${shown ?? column}")`).waitFor();
@@ -140,7 +142,8 @@ const actions = {
 
   /** Text anywhere in the window. */
   see: (text) => page.getByText(text).first().waitFor(),
-  unsee: (text) => page.getByText(text).first().waitFor({ state: "hidden" }),
+  /** No notification says so; what is read out by screen readers stays longer. */
+  unsee: (text) => page.locator(".notification-toast", { hasText: text }).waitFor({ state: "hidden" }),
   click: (text) => page.getByText(text, { exact: true }).first().click(),
 
   /** What a page of text that is open shows of itself. */
@@ -154,7 +157,14 @@ const actions = {
     return page.locator(".suggest-widget .monaco-list-row .label-name").allTextContents();
   },
 
-  picture: (path) => page.screenshot({ path }),
+  /** What is chosen in the panel's lists: the output channel is among it. */
+  panel: () => page.locator(".part.panel select").evaluateAll((all) =>
+    all.map((one) => one.selectedOptions[0]?.text)),
+
+  screen: (path) => page.screenshot({ path }),
+
+  /** A picture of the upper part of the window. */
+  picture: (path) => page.screenshot({ path, clip: { x: 0, y: 0, ...ofPictures } }),
 };
 
 const tell = (answer) => console.log(JSON.stringify(answer));

@@ -73,8 +73,8 @@ class Window:
         """Do a step (see drive.mjs); what it has seen."""
         answer = self._ask(name, *values)
         if "error" in answer:
-            picture = self.folder / "failed.png"
-            self._ask("picture", str(picture))
+            picture = self.folder / f"failed-{len(list(self.folder.glob('failed*')))}.png"
+            self._ask("screen", str(picture))
             pytest.fail(f"VS Code, {name} {' '.join(values)}: {answer['error']} ({picture})")
         return answer["seen"]
 

@@ -6,6 +6,7 @@ import socket
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -115,8 +116,9 @@ def handler_of(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-@pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[FakeHub]:
+@contextmanager
+def run_hub() -> Iterator[FakeHub]:
+    """A hub that answers until the block ends."""
     fake = FakeHub()
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler_of(fake))
     server.daemon_threads = True
@@ -124,13 +126,19 @@ def hub(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[FakeHub]:
     fake.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    monkeypatch.setenv("HF_ENDPOINT", fake.url)
     yield fake
     if fake.hold:
         fake.hold.set()
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[FakeHub]:
+    with run_hub() as fake:
+        monkeypatch.setenv("HF_ENDPOINT", fake.url)
+        yield fake
 
 
 @pytest.fixture

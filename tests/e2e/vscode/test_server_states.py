@@ -1,0 +1,101 @@
+"""The server's life in the real VS Code: starting, missing, crashing, elsewhere, not trusted."""
+
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.vscode.conftest import Open
+from tests.e2e.vscode.window import PROGRAM, free_port
+
+
+@pytest.mark.model
+def test_states_until_ready(open_vscode: Open, tmp_path: Path):
+    """Starting, loading with per cent, ready: in this order, and the per cent only grow."""
+    with open_vscode(tmp_path) as window:
+        window.do("status", "midtoken ready: Qwen2.5")
+        said = window.do("said")
+
+    states = [label.split()[1].rstrip(":") for label in said]
+    assert list(dict.fromkeys(states)) == ["starting", "loading", "ready"]
+    percents = [int(found[1]) for label in said if (found := re.search(r"loading (\d+) %", label))]
+    assert percents
+    assert percents == sorted(percents)
+
+
+def test_missing_server_is_told_with_a_remedy(open_vscode: Open, tmp_path: Path):
+    """Where there is no server, a message says so once, and its button shows how to install it."""
+    with open_vscode(tmp_path, {"midtoken.path": "/nowhere/midtoken"}) as window:
+        window.do("see", "there is no program at /nowhere/midtoken")
+        window.do("status", "midtoken missing")
+        window.do("click", "How to Install")
+        window.do("see", "Preview INSTALL.md")
+        title, *entries = window.do("menu")
+        window.do("press", "Escape")
+
+        count = len(window.do("said"))
+        window.set({"midtoken.path": "/still/nowhere"})
+        window.do("status again", "midtoken missing", str(count))
+        window.do("unsee", "there is no program at /still/nowhere")
+
+        window.set({"midtoken.path": str(PROGRAM), "midtoken.model.name": "/no/such.gguf"})
+        window.do("status", "midtoken error: there is no file /no/such.gguf")
+
+    assert title.startswith("midtoken missing")
+    assert entries[0].endswith("How to Install the Server")
+
+
+def test_crash(open_vscode: Open, tmp_path: Path, quick: dict[str, object]):
+    """A server that dies is started anew, and the status bar says what is going on."""
+    with open_vscode(tmp_path, quick) as window:
+        window.do("status", "midtoken ready")
+        [before] = window.language_servers()
+        count = len(window.do("said"))
+        os.kill(before, signal.SIGKILL)
+        window.do("status again", "midtoken ready", str(count))
+        said = window.do("said")[count:]
+        [after] = window.language_servers()
+
+    assert after != before
+    assert said[0].startswith("midtoken error: the server has stopped")
+    assert any(label.startswith("midtoken starting") for label in said)
+
+
+def test_server_that_runs_already(open_vscode: Open, tmp_path: Path, quick: dict[str, object]):
+    """A server on a port is used and left running; where there is none, the status names it."""
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    command = [str(PROGRAM), "serve", "--tcp", address]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        assert address in process.stderr.readline().decode()
+        with open_vscode(tmp_path, quick | {"midtoken.address": address}) as window:
+            window.do("status", "midtoken ready")
+            assert window.language_servers() == []
+            assert process.poll() is None
+            process.kill()
+            window.do("status", "midtoken error")
+            window.do("command", "midtoken: Restart")
+            window.do("status", f"midtoken error: there is no server at {address}")
+
+
+def test_untrusted_folder(open_vscode: Open, tmp_path: Path, quick: dict[str, object]):
+    """What a folder says about programs and models does not count; the person's server runs."""
+    evil = tmp_path / "midtoken"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/it_ran\n")
+    evil.chmod(0o755)
+    (tmp_path / ".vscode").mkdir()
+    said = f'{{"midtoken.path": "{evil}", "midtoken.model.name": "/evil.gguf"}}'
+    (tmp_path / ".vscode/settings.json").write_text(said)
+    trust = {
+        "security.workspace.trust.enabled": True,
+        "security.workspace.trust.startupPrompt": "never",
+    }
+    with open_vscode(tmp_path, quick, trust) as window:
+        window.do("see", "Restricted Mode")
+        window.do("status", "midtoken ready")
+
+    assert not (tmp_path / "it_ran").exists()
