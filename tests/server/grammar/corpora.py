@@ -17,14 +17,22 @@ SECONDS = 300
 """The longest that a download may take."""
 
 
-def fetch_debian(package: str) -> Path:
-    """The folder of an unpacked Debian package, in the version that the system's lists have."""
+def fetch_debian(package: str, only: str = "") -> Path:
+    """The folder of an unpacked Debian package, in the version that the system's lists have.
+
+    Args:
+        package: Its name.
+        only: The name of the file that is wanted of a large package; the rest is not kept.
+    """
 
     def unpack(folder: Path) -> None:
         _run(["apt-get", "download", package], folder)
         (archive,) = folder.glob("*.deb")
         _run(["dpkg-deb", "--extract", str(archive), "."], folder)
         archive.unlink()
+        for path in folder.rglob("*") if only else ():
+            if path.name != only and (path.is_file() or path.is_symlink()):
+                path.unlink()
 
     return _once(f"debian-{package}", unpack)
 

@@ -1,5 +1,6 @@
 """Go: the grammar, its window, and what is left of both where a person's text is broken."""
 
+import subprocess
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -187,12 +188,23 @@ def test_right_beginnings(text):
         "x := y.(type)\n",
         "}\nx := 1",
         "}\nimport",
+        "*p := 1",
+        "go f\n}",
+        "if x = 1 {",
+        "switch x { case 1: y() case 2:",
+        "const (\nA = 1\n;",
         "return 1 2",
         "a, b int",
     ],
 )
 def test_wrong_beginnings(text):
     assert not fits(body(text) + " ")
+
+
+def test_import_paths_are_no_strings():
+    assert fits('package p\nimport "a/b.c-d_ä"\nimport `x`\n')
+    assert not fits('package p\nimport "a b')
+    assert not fits('package p\nimport ""')
 
 
 class TestWindow:
@@ -330,3 +342,24 @@ def test_windows_of_real_files():
     for path in go_files()[400:600]:
         text = path.read_bytes()[:20_000]
         same_window(text, cuts(text, 10, random))
+
+
+@pytest.mark.corpus
+def test_mutants_of_real_files(report):
+    """What `gofmt` reads is accepted, and little of what it refuses."""
+    gofmt = fetch_debian("golang-1.19-go", only="gofmt") / "usr/lib/go-1.19/bin/gofmt"
+    random = Random(17)
+    small = [path for path in go_files() if path.stat().st_size < 6000]
+    wrong = refused = 0
+    for path in small[:500]:
+        text = mutated(path.read_bytes(), random)
+        done = subprocess.run([gofmt, "-e"], input=text, capture_output=True, check=False)
+        state = template().state()
+        fits_all = state.feed(text) == len(text) and state.accepting
+        if done.returncode == 0:
+            assert fits_all, (path, text[state.fed - 200 : state.fed + 50])
+        else:
+            wrong += 1
+            refused += not fits_all
+    report(f"go: of {wrong} mutants that gofmt refuses {refused} are refused")
+    assert refused >= 0.97 * wrong
