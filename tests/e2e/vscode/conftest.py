@@ -1,6 +1,6 @@
 """Windows of VS Code for the tests of this folder."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -27,16 +27,17 @@ def extension() -> Path:
 
 @pytest.fixture(scope="session")
 def open_vscode(tools: Tools, extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Open:
-    """Opens a window for a workspace; settings of the machine and of the user may be given."""
+    """Opens a window for a workspace; settings and other extensions may be given."""
 
     def opened(
         workspace: Path,
         settings: dict[str, object] | None = None,
         user: dict[str, object] | None = None,
+        others: Sequence[Path] = (),
     ) -> AbstractContextManager[Window]:
         machine = {"midtoken.path": str(PROGRAM)} | (settings or {})
         folder = tmp_path_factory.mktemp("vscode")
-        return open_window(tools, extension, folder, workspace, machine, user or {})
+        return open_window(tools, [extension, *others], folder, workspace, machine, user or {})
 
     return opened
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,7 @@ class Window:
 @contextlib.contextmanager
 def open_window(
     tools: Tools,
-    extension: Path,
+    extensions: Sequence[Path],
     folder: Path,
     workspace: Path,
     settings: dict[str, object],
@@ -121,7 +121,7 @@ def open_window(
 
     Args:
         tools: The programs.
-        extension: A packaged extension, which is installed first.
+        extensions: Packaged extensions, which are installed first.
         folder: An empty folder for everything that the editor writes.
         workspace: The folder that is open.
         settings: Settings of the machine, as those about programs have to be.
@@ -134,7 +134,9 @@ def open_window(
     own = ["--server-data-dir", folder, "--user-data-dir", folder]
     own += ["--extensions-dir", folder / "extensions", "--accept-server-license-terms"]
     command = [*tools.server, *map(str, own)]
-    build.run([*command, "--install-extension", str(extension)], "the extension can't be installed")
+    for extension in extensions:
+        install = [*command, "--install-extension", str(extension)]
+        build.run(install, f"{extension.name} can't be installed")
     port = free_port()
     command += ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token"]
     with tempfile.TemporaryFile() as log:
