@@ -42,8 +42,9 @@ _PARTNERS = {
     b"if": b"end",
     b"do": b"end",
     b"repeat": b"until",
+    b"{$": b"}",
 }
-"""What closes an opener, or an opener's last byte. The words are Lua's."""
+"""What closes an opener, or an opener's last byte. The words are Lua's, `{$` is PHP's."""
 
 _Stack = tuple["_Stack", bytes, int] | None
 """Open brackets: what is open around the innermost, its opener's text and position."""

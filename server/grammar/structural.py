@@ -10,8 +10,7 @@ cannot be told for certain is accepted, so these grammars never refuse a real pr
 - Shell: round brackets in `case` blocks.
 
 Not here, as nothing that a grammar of lexemes could tell is sound: Markdown, where every text is a
-document; Ruby, Perl and Swift, where `/` starts a regular expression or divides by what names are;
-PHP, whose text outside of `<?php` is anything.
+document; Ruby, Perl and Swift, where `/` starts a regular expression or divides by what names are.
 """
 
 import re
@@ -56,6 +55,20 @@ def shell(before: bytes) -> tuple[Rung, ...]:
 _OTHER_SHELL = re.compile(rb"#(?:![^\n]*\b(?:zsh|fish|t?csh|rc)\b|compdef|autoload)")
 
 
+PHP = _source("php")
+
+
+def php(before: bytes) -> tuple[Rung, ...]:
+    """The rung of PHP."""
+    return (Rung("structural", PHP, _php_window),) if len(before) <= LONGEST else ()
+
+
+def _php_window(before: bytes) -> bytes:
+    """A window of brackets, in code but for one that starts where the text starts."""
+    window = bracket_window(before, lexemes.PHP.code, lexemes.PHP.texts)
+    return window if window == before else b"<?php\n" + window
+
+
 TOML = Source("toml", partial(_text, "toml"))
 
 _LINE = re.compile(rb"[ \t]*[^\s#]")
@@ -94,6 +107,7 @@ LADDERS: dict[str, Ladder] = {
     "java": _structural("java", lexemes.JAVA),
     "kotlin": _structural("kotlin", lexemes.KOTLIN),
     "lua": _structural("lua", lexemes.LUA),
+    "php": php,
     "rust": _structural("rust", lexemes.RUST),
     "shellscript": shell,
     "sql": _structural("sql", lexemes.SQL),

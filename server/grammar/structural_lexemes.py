@@ -191,6 +191,31 @@ SQL = Lexemes(
 )
 
 
+# PHP. What is outside of `<?php ... ?>` is one lexeme.
+
+_HEREDOC = (
+    rb"<<<[ \t]*[\"']?(?P<word>\w+)[\"']?\n"
+    rb"(?:(?:[\s\S]*?\n)??[ \t]*(?P=word)\b|[\s\S]*\Z)"
+)
+
+PHP = Lexemes(
+    _of(
+        b"|".join(
+            (
+                rb"(?:\A(?!\Z)|\?>)(?:[^<]|<(?!\?))*(?:<\?(?:php|=)?|<?\Z)",
+                rb"(?://|#(?!\[))(?:[^\n?]|\?(?!>))*",
+                _COMMENT,
+                rb"'(?:[^'\\]|\\[\s\S])*(?:'|\\?\Z)",
+                rb"`(?:[^`\\]|\\[\s\S])*(?:`|\\?\Z)",
+                _HEREDOC,
+            )
+        ),
+        rb"(?P<open>\"|#\[|[(\[{])|(?P<close>[)\]}])",
+    ),
+    {b'"': _of(rb"\\[\s\S]", rb"(?P<open>\{\$|\$\{)|(?P<close>\")")},
+)
+
+
 # Shell. Round brackets count outside of `case` blocks only.
 
 _HERE = (

@@ -64,6 +64,14 @@ SAMPLES = {
         b"while x do if y then break end end repeat local z until z for i = 1, 2 do end\n",
         b"local enders, iffy, done = endless, x.if_, repeated\n",
     ),
+    "php": (
+        b"<p>it's (</p>\n<?php if (a) { // don't ( ?>\n<b x='{'>\n<?php } # it's ?> <?= $b[1] ?> <",
+        b'<?php\n$s = "a {$b["c"]} ${d} $e {f} \\" \\{$g}" . \'\\\'\' . `h)`; /* \' { */\n',
+        b"<?php\n#[A(1)]\nfunction f() { return 1 << 2 / 3 ? a?->b : ''; }\n// last ?",
+        b"<?php\n$s = <<<'X'\nit's ({\n  X;\nf(1);\n",
+        b"<html>{ ' \"\n",
+        b"",
+    ),
     "rust": (
         b"fn f<'a>(x: &'a str, c: char) -> &'a str { 'l: loop { break 'l; } }\n",
         b"let c = ['a', '\\'', '\"', '\\u{1F600}', b'\\\\', '\xc3\xa9', '\xe2\x86\x92', '{'];\n",
@@ -154,6 +162,14 @@ WRONG = {
         b"--[[ ]] )",
         b"'a\n",
         b"do until",
+    ),
+    "php": (
+        b"<?php }",
+        b"<?php f(]",
+        b"<?php // (\n)",
+        b"<?php '(' )",
+        b'<?php "{$a]',
+        b"<?php (?>)<?php ]",
     ),
     "rust": (b"f(]", b"}", b"'(' )", b'r#" "# )', b"/* /* */ */ )", b"<'a> )", b"'ab\n'"),
     "shellscript": (
@@ -269,6 +285,7 @@ SOUP = {
         b" repeat ",
         b" until ",
     ),
+    "php": (b"<?php ", b"?>", b"<?", b"<", b"{$", b"${", b"$", b"`", b"#[", b"?"),
     "rust": (b'r#"', b'"#', b'r"', b"'a", b"'a'", b"'\\''", b'r##"', b'"##', b"\xc3\xa9"),
     "shellscript": (
         b"$(",
