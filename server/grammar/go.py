@@ -35,17 +35,17 @@ _ENDINGS = {"++", "--", ")", "]", "}", "break", "continue", "fallthrough", "retu
 
 
 def ladder(before: bytes) -> tuple[Rung, ...]:
-    """Declaration, file, the last declaration in spite of brackets, statements, brackets."""
+    """Declaration, file, declaration below a bracket that was never closed, statements, brackets."""
     if len(before) > LONGEST:
         return ()
-    full = (Rung("full", FILE, whole),) if len(before) <= LARGE else ()
-    return (
-        Rung("window", FILE, declaration),
-        *full,
-        Rung("window", FILE, partial(declaration, anywhere=True)),
-        Rung("statement", STATEMENTS, statements),
-        Rung("structural", STRUCTURE, partial(bracket_window, lexemes=LEXEMES)),
-    )
+    rungs = [Rung("window", FILE, declaration)]
+    if len(before) <= LARGE:
+        rungs.append(Rung("full", FILE, whole))
+    if _item(before, anywhere=True) != _item(before):
+        rungs.append(Rung("window", FILE, partial(declaration, anywhere=True)))
+    rungs.append(Rung("statement", STATEMENTS, statements))
+    rungs.append(Rung("structural", STRUCTURE, partial(bracket_window, lexemes=LEXEMES)))
+    return tuple(rungs)
 
 
 LADDERS: dict[str, Ladder] = {"go": ladder}
@@ -59,11 +59,16 @@ def declaration(before: bytes, anywhere: bool = False) -> bytes:
         anywhere: Whether a line is believed to start a declaration although a bracket above it is
             still open: someone forgot to close that.
     """
-    start = item_start(before, LEXEMES, _ITEM, anywhere)
+    start = _item(before, anywhere)
     if start is None or before.startswith(b"package", start):
         return before[start or 0 :]
     imports = before.startswith(b"import", start)
     return (b"package p\n" if imports else b"package p\nconst ()\n") + before[start:]
+
+
+def _item(before: bytes, anywhere: bool = False) -> int | None:
+    """Where the last declaration or clause of the file starts."""
+    return item_start(before, LEXEMES, _ITEM, anywhere)
 
 
 def statements(before: bytes) -> bytes:

@@ -23,14 +23,20 @@ be left out (`p`, `li`), that have none (`br`), and those that people close cros
 RAW = ("script", "style", "textarea", "title", "iframe", "xmp")
 """Elements that hold text up to their closing tag, whatever is in it."""
 
-_ATTRIBUTES = rb"(?:=\s*[^\s\"'>][^\s>]*|\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)|[^\"'>])*"
+_ATTRIBUTES = rb"(?:=\s*+(?:[^\s\"'>][^\s>]*+)?|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\"'>=]++)*+"
+"""All of a tag behind its name. Possessive: there is one way to read it, and no other is tried."""
+
 _ELEMENTS = "|".join(CLOSED).encode()
 
 LEXEMES = re.compile(
     rb"(?i)(?P<open><(?:" + _ELEMENTS + rb")(?=[\s/>])" + _ATTRIBUTES + rb"(?<!/)>)"
     rb"|(?P<close></(?:" + _ELEMENTS + rb")(?=[\s/>]))"
-    rb"|(?P<skip><!--(?:[^-]|-(?!->))*(?:-->|\Z)"
-    rb"|<(" + "|".join(RAW).encode() + rb")(?=[\s/>])" + _ATTRIBUTES + rb"(?<!/)>(?:[^<]|<(?!/\4))*"
+    rb"|(?P<skip><!--(?:[^-]|-(?!->))*+(?:-->|\Z)"
+    rb"|<("
+    + "|".join(RAW).encode()
+    + rb")(?=[\s/>])"
+    + _ATTRIBUTES
+    + rb"(?<!/)>(?:[^<]|<(?!/\4))*+"
     rb"|</?[a-z]" + _ATTRIBUTES + rb"(?:>|\Z))"
 )
 

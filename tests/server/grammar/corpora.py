@@ -41,7 +41,7 @@ def fetch_npm(name: str, version: str) -> Path:
     """The folder of an unpacked npm package, without what it depends on."""
 
     def unpack(folder: Path) -> None:
-        _run(["npm", "pack", "--silent", "--ignore-scripts", f"{name}@{version}"], folder)
+        _run(["npm", "pack", "--loglevel=error", "--ignore-scripts", f"{name}@{version}"], folder)
         (archive,) = folder.glob("*.tgz")
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")

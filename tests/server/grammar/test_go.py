@@ -298,12 +298,8 @@ class TestBrokenText:
 
     def test_a_large_text_is_not_read_as_a_whole(self):
         large = b"package p\n" + b"var x = 1\n" * 10_000
-        assert [rung.level for rung in ladder(large)] == [
-            "window",
-            "window",
-            "statement",
-            "structural",
-        ]
+        levels = [rung.level for rung in ladder(large)]
+        assert levels == ["window", "statement", "structural"]
 
     @pytest.mark.parametrize("seed", range(30))
     def test_windows_of_mutants(self, seed):

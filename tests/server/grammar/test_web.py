@@ -180,6 +180,13 @@ class TestWindow:
 
         assert rung.window(before.encode()).decode() == window
 
+    def test_of_a_tag_with_many_attributes_and_no_end(self):
+        """A pattern with two ways to read an attribute would take for ever to find no end."""
+        (rung,) = LADDERS["html"](b"")
+        before = b"<div" + b" a=bcdefg" * 200 + b" x='"
+
+        assert rung.window(before) == before
+
     def test_of_a_page_that_is_made_by_a_template(self):
         assert LADDERS["html"](b"<div>{% if a %}<p>") == ()
 
