@@ -35,7 +35,7 @@ _ENDINGS = {"++", "--", ")", "]", "}", "break", "continue", "fallthrough", "retu
 
 
 def ladder(before: bytes) -> tuple[Rung, ...]:
-    """Declaration, file, declaration below a bracket that was never closed, statements, brackets."""
+    """The declaration, the file, a declaration below an open bracket, statements, brackets."""
     if len(before) > LONGEST:
         return ()
     rungs = [Rung("window", FILE, declaration)]
