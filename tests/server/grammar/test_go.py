@@ -247,6 +247,7 @@ def same_window(text: bytes, places: list[int]) -> None:
         assert whole.feed(before) == place
         windowed = declaration(before)
         assert window.feed(windowed) == len(windowed), (before[-200:], windowed[-300:])
+        assert window.check(text[place : place + 32]), (before[-200:], windowed[-300:])
         for more in more_texts:
             assert whole.check(more) == window.check(more), (before, more)
 

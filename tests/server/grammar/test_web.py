@@ -222,6 +222,7 @@ def same_window(language: str, text: bytes, places: list[int]) -> None:
         assert whole.fed == place
         window, windowed = rung.window(before), template(language).state()
         assert windowed.feed(window) == len(window), (before[-200:], window[-300:])
+        assert windowed.check(text[place : place + 32]), (before[-200:], window[-300:])
         for more in more_texts:
             assert whole.check(more) == windowed.check(more), (before[-200:], window[-300:], more)
 
