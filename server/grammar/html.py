@@ -1,5 +1,6 @@
-"""HTML: tags, comments, scripts and styles; elements that have to be closed nest.
+"""HTML and Vue: tags, comments, scripts and styles; elements that have to be closed nest.
 
+A file of Vue is a page of such elements. One of Svelte is not: its tags hold code with any quotes.
 Pages that are made by templates (`{% if %}`, `<?php`) may open an element in one branch and again
 in the other, so nothing is checked in them.
 """
@@ -23,25 +24,23 @@ be left out (`p`, `li`), that have none (`br`), and those that people close cros
 RAW = ("script", "style", "textarea", "title", "iframe", "xmp")
 """Elements that hold text up to their closing tag, whatever is in it."""
 
-_ATTRIBUTES = rb"(?:=\s*+(?:[^\s\"'>][^\s>]*+)?|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\"'>=]++)*+"
+_ATTRIBUTES = (
+    rb"(?:=\s*+(?:[^\s\"'>][^\s>]*+)?|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\"'>=/]++|/(?!>))*+"
+)
 """All of a tag behind its name. Possessive: there is one way to read it, and no other is tried."""
 
 _ELEMENTS = "|".join(CLOSED).encode()
 
 LEXEMES = re.compile(
-    rb"(?i)(?P<open><(?:" + _ELEMENTS + rb")(?=[\s/>])" + _ATTRIBUTES + rb"(?<!/)>)"
+    rb"(?i)(?P<open><(?:" + _ELEMENTS + rb")(?=[\s/>])" + _ATTRIBUTES + rb">)"
     rb"|(?P<close></(?:" + _ELEMENTS + rb")(?=[\s/>]))"
     rb"|(?P<skip><!--(?:[^-]|-(?!->))*+(?:-->|\Z)"
-    rb"|<("
-    + "|".join(RAW).encode()
-    + rb")(?=[\s/>])"
-    + _ATTRIBUTES
-    + rb"(?<!/)>(?:[^<]|<(?!/\4))*+"
-    rb"|</?[a-z]" + _ATTRIBUTES + rb"(?:>|\Z))"
+    rb"|<(" + "|".join(RAW).encode() + rb")(?=[\s/>])" + _ATTRIBUTES + rb">(?:[^<]|<(?!/\4))*+"
+    rb"|</?[a-z]" + _ATTRIBUTES + rb"(?:/?>|\Z))"
 )
 
-TEMPLATES = (b"{%", b"{{#", b"{{/", b"<%", b"<?php", b"<?=")
-"""What is found in pages that are made by templates."""
+TEMPLATES = (b"{%", b"{{#", b"{{/", b"<%", b"<?php", b"<?=", b'lang="pug"')
+"""What is found in pages that are made by templates, or written in another language."""
 
 
 def html(before: bytes) -> tuple[Rung, ...]:
@@ -75,7 +74,7 @@ def _element(name: str) -> str:
     """The rule of an element, and the beginnings of its tags."""
     upper, text = name.upper(), _any_case(name)
     return f"""
-element_{name}: OPEN_{upper} attribute* (">" node* CLOSE_{upper} attribute* ">" | SLASH ">")
+element_{name}: OPEN_{upper} attribute* (">" node* CLOSE_{upper} attribute* ">" | "/>")
 OPEN_{upper}: /<{text}/
 CLOSE_{upper}: /<\\/{text}/
 """
@@ -85,7 +84,7 @@ def _raw_element(name: str) -> str:
     """The rule of an element with raw text, which ends where its closing tag begins."""
     upper, text = name.upper(), _any_case(name)
     return f"""
-element_{name}: OPEN_{upper} raw_attribute* (">" REST_{upper} attribute* ">" | SLASH ">")
+element_{name}: OPEN_{upper} attribute* (">" REST_{upper} attribute* ">" | "/>")
 OPEN_{upper}: /<{text}/
 REST_{upper}: /(.|\\n)*<\\/{text}/ & ~/(.|\\n)*<\\/{text}(.|\\n)+/
 """
@@ -102,4 +101,4 @@ _RUNG = Rung(
     partial(bracket_window, lexemes=LEXEMES, closer=_closing),
 )
 
-LADDERS: dict[str, Ladder] = {"html": html}
+LADDERS: dict[str, Ladder] = {"html": html, "vue": html}

@@ -75,6 +75,16 @@ HTML = """<!DOCTYPE html><!-- <div> -- > --><html lang=en><p title='"<div>' data
   a="
 b">"""
 
+VUE = """<script setup lang="ts" generic="T extends 'a>'">
+const x = a < b && c > d // don't </div>
+</script>
+<template><!-- it's -->
+  <div v-if="a > b" @click.stop='f("x")' :[key]="`${x}`" #default="{ y }"><XItem v-for="i in 3" />
+    {{ a < b ? "it's" : c > d }} <template v-slot:x></template><span>&lt;</span></div>
+</template>
+<style scoped>a > b { content: "</div>" }</style>
+"""
+
 SAMPLES = {
     "javascript": JAVASCRIPT + JSX.replace("type G", "// type G").replace('"any thing', ""),
     "typescript": JAVASCRIPT + TYPESCRIPT,
@@ -83,6 +93,7 @@ SAMPLES = {
     "scss": SCSS,
     "less": SCSS,
     "html": HTML,
+    "vue": VUE,
 }
 
 
@@ -275,6 +286,7 @@ PACKAGES = {
         ("nodejs-doc", DEBIAN),
         ("admin-lte", "3.2.0"),
     ),
+    "vue": (".vue", ("primevue", "4.2.5"), ("vitepress", "1.5.0"), ("@nuxt/ui", "2.20.0")),
 }
 """An ending, and packages that have such files."""
 
@@ -341,7 +353,9 @@ def without_a_mark(language: str, text: bytes, random: Random) -> list[bytes]:
 
 
 BRACKET = re.compile(rb"[()\[\]{}\"'`]")
-MARKS = {"html": re.compile(rb"</?(?:div|table|ul|ol|dl|span|h\d)\b[^>]*>")}
+MARKS = {
+    **dict.fromkeys(("html", "vue"), re.compile(rb"</?(?:div|table|ul|ol|dl|span|h\d)\b[^>]*>"))
+}
 
 
 @pytest.mark.corpus
