@@ -14,7 +14,7 @@ from server.grammar.json_window import strict_window, window
 from server.grammar.rungs import Ladder, Rung, Source
 
 MOST_BYTES = 4 << 20
-"""Longer documents have no ladder: to find their window takes some 60 ms for each MB."""
+"""Longer documents have no ladder: the first reading takes some 0.13 s for each MB."""
 
 JSON = Source("json", lambda: json_lark(comments=False))
 JSONC = Source("jsonc", lambda: json_lark(comments=True))

@@ -13,15 +13,21 @@ they are short (the character U+10FFFF stands for others)::
 
 Bytes in, bytes out; text that is no JSON makes some window that a grammar then refuses, or not:
 mistakes inside of closed members are not seen, and block nothing.
+
+What is not here: reading the text, which is done once while it is typed (`json_outline`).
 """
 
 import json
 import re
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from server.grammar.json_lark import HOLE
+from server.grammar.json_outline import COMMENT, STRING, Container, Piece, outline
+from server.grammar.kept import common_prefix
 
 MOST_ITEMS = 64
 """Items of an open array that a window keeps; schemas count no further."""
@@ -29,88 +35,51 @@ MOST_ITEMS = 64
 MOST_SCALAR = 80
 """Bytes of a string or number that a window for a schema keeps as it is."""
 
-_STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+\\?+"?+'
-_COMMENT = rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?+"
-# Python 3.11 fails where a group is captured inside of a possessive repeat: no run holds one.
-_RUN = re.compile(rb'(?:[^"/{}\[\]]++|%b|/(?![/*]))*+(%b|[{}\[\]]|\Z)' % (_STRING, _COMMENT))
-"""Text up to the next bracket or comment, and that."""
-_MEMBERS = re.compile(rb'(?:[^"/,]++|%b|%b|/)*+(,|\Z)' % (_STRING, _COMMENT))
+LONG = 2048
+"""Bytes of members that are worth being remembered."""
+
+KNOWN = 8
+"""Objects whose members are remembered."""
+
+_MEMBERS = re.compile(rb'(?:[^"/,]++|%b|%b|/)*+(,|\Z)' % (STRING, COMMENT))
 """Text up to the next comma, or to the end."""
-_COMMENTS = re.compile(rb"(%b)|%b" % (_STRING, _COMMENT))
+_COMMENTS = re.compile(rb"(%b)|%b" % (STRING, COMMENT))
 _MEMBER = re.compile(rb'\s*+("(?:[^"\\]|\\.)*+")\s*+:\s*+(.*?)\s*+,', re.DOTALL)
-_SCALAR = re.compile(rb"%b|-?[0-9][-+.0-9eE]*+|true|false|null" % _STRING)
-_CLOSED_OR_TEXT = re.compile(rb"(%b|%b)|\[\]" % (_STRING, _COMMENT))
+_SCALAR = re.compile(rb"%b|-?[0-9][-+.0-9eE]*+|true|false|null" % STRING)
+_CLOSED_OR_TEXT = re.compile(rb"(%b|%b)|\[\]" % (STRING, COMMENT))
 _HOLE = HOLE.encode()
-_PAIRS = {b"}": b"{", b"]": b"["}
-_CLOSED = b"[]"
 
 
 @dataclass(frozen=True)
-class _Container:
-    """A container that is open at the end of a text."""
+class _Members:
+    """The members of an object that a schema knows, as far as they are done."""
 
-    opener: bytes
-    """A bracket; empty for the document itself."""
-    own: bytes
-    """Its text but for closed containers in it, which are `[]`."""
-
-    def split(self) -> tuple[bytes, bytes]:
-        """Members with their commas, and the text of the member that is not done."""
-        # Strings end with their line, so the last comma is found from the last line on.
-        lines = b"/*" not in self.own
-        end = len(self.own)
-        while end > 0:
-            start = self.own.rfind(b"\n", 0, end - 1) + 1 if lines else 0
-            ends = [match.end() for match in _members(self.own, start, end)]
-            if ends:
-                return self.own[: ends[-1]], self.own[ends[-1] :]
-            end = start
-        return b"", self.own
+    text: bytes = field(repr=False)
+    names: frozenset[str]
+    values: bool
+    start: int
+    """Where the object's own text starts."""
+    upto: int
+    """Behind the last comma that was seen."""
+    ends: list[int]
+    """Behind the comma of each known member."""
+    keys: list[str]
+    members: list[bytes]
+    """With their commas, values in brief."""
 
 
-@dataclass(frozen=True)
-class _Outline:
-    containers: tuple[_Container, ...]
-    lenient: bool
-    """Whether the text has comments, or commas before closing brackets."""
-
-
-@lru_cache(maxsize=2)
-def _outline(text: bytes) -> _Outline:
-    """The containers that are open at the end of a text; 10 to 20 ms for 1 MB."""
-    stack: list[tuple[bytes, list[bytes]]] = [(b"", [])]
-    lenient = False
-    for match in _RUN.finditer(text):
-        run, mark = text[match.start() : match.start(1)], match[1]
-        stack[-1][1].append(run)
-        if mark in {b"{", b"["}:
-            stack.append((mark, []))
-        elif mark in _PAIRS:
-            lenient = lenient or run.rstrip().endswith(b",")
-            _close(stack, mark)
-        elif mark:
-            lenient = True
-            stack[-1][1].append(mark)
-    containers = tuple(_Container(opener, b"".join(parts)) for opener, parts in stack)
-    return _Outline(containers, lenient)
-
-
-def _close(stack: list[tuple[bytes, list[bytes]]], bracket: bytes) -> None:
-    """Close the innermost such container, and those in it that were left open."""
-    for depth in range(len(stack) - 1, 0, -1):
-        if stack[depth][0] == _PAIRS[bracket]:
-            del stack[depth:]
-            stack[-1][1].append(_CLOSED)
-            return
-    stack[-1][1].append(bracket)
+_recent: deque[_Members] = deque(maxlen=KNOWN)
 
 
 def window(text: bytes) -> bytes:
     """The window for a grammar of JSON with comments."""
     parts = []
-    for one in _outline(text).containers:
-        done, current = one.split()
-        member = {b"{": b'"":0,', b"[": b"0,"}.get(one.opener, done)
+    for one in outline(text).containers:
+        if not one.opener:
+            parts.append(_own(text, one))
+            continue
+        done, current = _last(text, one)
+        member = b'"":0,' if one.opener == b"{" else b"0,"
         parts += [one.opener, member if done else b"", current]
     return b"".join(parts)
 
@@ -129,47 +98,136 @@ def schema_window(text: bytes, names: frozenset[str], values: bool = True) -> by
         values: Whether short values are kept. Without them, wrong ones do not matter.
     """
     parts = []
-    for one in _outline(text).containers:
-        done, current = one.split()
-        if one.opener == b"{":
-            kept = b"".join(_known(done, names, values)) or _HOLE + b"," * bool(done)
-            done = kept if done else b""
-        elif one.opener == b"[":
-            done = (_HOLE + b",") * min(MOST_ITEMS, sum(1 for _ in _members(done)))
+    for one in outline(text).containers:
+        done, current = _last(text, one)
+        if not one.opener:
+            own = _own(text, one)
+            parts.append(own[: len(own) - len(current)])
+        elif one.opener == b"{" and done:
+            parts += [b"{", b"".join(_known(text, one, names, values)) or _HOLE + b","]
+        else:
+            # Objects without a member that is done have no comma to count.
+            parts += [one.opener, (_HOLE + b",") * _items(text, one)]
         # A container that was closed in the current member is its value.
-        parts += [one.opener, done, _without_closed(current)]
+        parts.append(_without_closed(current))
     return b"".join(parts)
 
 
 def has_comments(text: bytes) -> bool:
     """Whether a text has comments, or commas before closing brackets."""
-    return _outline(text).lenient
+    return outline(text).lenient
 
 
 def is_at_top(text: bytes) -> bool:
     """Whether a text ends among the members of the document's own object."""
-    containers = _outline(text).containers
+    containers = outline(text).containers
     return len(containers) == 2 and containers[1].opener == b"{"
 
 
-def _members(own: bytes, start: int = 0, end: int | None = None) -> Iterator[re.Match[bytes]]:
+def _pieces(one: Container, since: int = 0) -> list[Piece]:
+    """The pieces of a container's text from a place in it on, first to last."""
+    pieces, own = list[Piece](), one.own
+    while own is not None and own.end >= since:
+        pieces.append(own)
+        own = own.before
+    return pieces[::-1]
+
+
+def _own(text: bytes, one: Container) -> bytes:
+    """A container's text."""
+    return b"".join(text[piece.start : piece.end] + piece.mark for piece in _pieces(one))
+
+
+def _last(text: bytes, one: Container) -> tuple[bool, bytes]:
+    """Whether a container has members that are done, and the text of the one that is not."""
+    parts, own = list[bytes](), one.own
+    while own is not None:
+        run = text[own.start : own.end]
+        parts.append(own.mark)
+        commas = [match.end() for match in _members(run)]
+        if commas:
+            parts.append(run[commas[-1] :])
+            return True, b"".join(reversed(parts))
+        parts.append(run)
+        own = own.before
+    return False, b"".join(reversed(parts))
+
+
+def _items(text: bytes, one: Container) -> int:
+    """How many items of a container are done, as far as they count."""
+    count, own = 0, one.own
+    while own is not None and count < MOST_ITEMS:
+        count += sum(1 for _ in _members(text[own.start : own.end]))
+        own = own.before
+    return min(count, MOST_ITEMS)
+
+
+def _members(own: bytes) -> Iterator[re.Match[bytes]]:
     """Members and items, each with its comma; not what comes after the last comma."""
-    found = _MEMBERS.finditer(own, start, len(own) if end is None else end)
-    return (match for match in found if match[1])
+    return (match for match in _MEMBERS.finditer(own) if match[1])
 
 
-def _known(done: bytes, names: frozenset[str], values: bool) -> Iterator[bytes]:
-    """Members whose keys are known, each key once, with their commas."""
-    seen = set[str | None]()
-    for match in _members(done):
+def _known(text: bytes, one: Container, names: frozenset[str], values: bool) -> list[bytes]:
+    """Members whose keys are known, each key once, with their commas.
+
+    What was found for nearly the same text is gone on with.
+    """
+    before = _Members(text, names, values, one.start, one.start, [], [], [])
+    base = None
+    for recent in tuple(_recent):
+        if (recent.names, recent.values, recent.start) == (names, values, one.start):
+            shared = _shared(recent, text)
+            if shared.upto > before.upto:
+                before, base = shared, recent
+    found = _going_on(before, text, one)
+    if found.upto - before.upto > LONG:
+        if base is not None and base.upto == before.upto:
+            with suppress(ValueError):  # another thread may have been quicker
+                _recent.remove(base)
+        _recent.append(found)
+    return found.members
+
+
+def _shared(recent: _Members, text: bytes) -> _Members:
+    """The members that another text has, too."""
+    common = common_prefix(recent.text, text)
+    count = bisect_right(recent.ends, common)
+    upto = recent.upto if recent.upto <= common else recent.ends[count - 1] if count else 0
+    return replace(
+        recent,
+        text=text,
+        upto=max(upto, recent.start),
+        ends=recent.ends[:count],
+        keys=recent.keys[:count],
+        members=recent.members[:count],
+    )
+
+
+def _going_on(before: _Members, text: bytes, one: Container) -> _Members:
+    """Add the members that follow in the same object."""
+    found = replace(before, ends=[*before.ends], keys=[*before.keys], members=[*before.members])
+    offsets, starts, parts, length = list[int](), list[int](), list[bytes](), 0
+    for piece in _pieces(one, before.upto):
+        start = max(piece.start, before.upto)
+        offsets.append(length)
+        starts.append(start)
+        parts += [text[start : piece.end], piece.mark]
+        length += piece.end - start + len(piece.mark)
+    upto, seen = before.upto, set(before.keys)
+    for match in _members(b"".join(parts)):
+        at = bisect_right(offsets, match.end() - 1) - 1
+        upto = starts[at] + match.end() - offsets[at]
         plain = _COMMENTS.sub(lambda found: found[1] or b" ", match[0])
         member = _MEMBER.fullmatch(plain)
         key = _text(member[1]) if member else None
-        if member and key in names - seen:
+        if member and key is not None and key in before.names and key not in seen:
             seen.add(key)
             value = member[2]
-            short = values and len(value) <= MOST_SCALAR and _SCALAR.fullmatch(value)
-            yield member[1] + b":" + (value if short else _HOLE) + b","
+            short = before.values and len(value) <= MOST_SCALAR and _SCALAR.fullmatch(value)
+            found.ends.append(upto)
+            found.keys.append(key)
+            found.members.append(member[1] + b":" + (value if short else _HOLE) + b",")
+    return replace(found, upto=upto)
 
 
 def _without_closed(current: bytes) -> bytes:
