@@ -17,6 +17,8 @@ STRETCH = 4096
 
 _ENTRY = re.compile(rb" *(?:-(?:[ \t]|$)|(?:[^ \t\n\]}:]|:[^ \t\n])[^\n]*?:(?:[ \t]|$))")
 _ITEM = re.compile(rb" *-(?:[ \t]|$)")
+_OPENS = re.compile(rb"[\[{][ \t]*$")
+_CLOSES = re.compile(rb" *[\]}]")
 _DOCUMENT = re.compile(rb"(?:---|\.\.\.)(?:\s|$)")
 _TEXT = re.compile(rb"[ \t]*[^ \t\n#]")
 
@@ -29,6 +31,9 @@ class _Line:
     """Where its text starts."""
     is_entry: bool
     is_item: bool
+    opens: bool = False
+    """Whether it ends with a bracket, whose text may stand in the same column."""
+    closes: bool = False
 
 
 def yaml_window(before: bytes) -> bytes:
@@ -43,6 +48,7 @@ def yaml_window(before: bytes) -> bytes:
     kept = [before[start:]]
     below = _read(kept[0])
     stretch: list[bytes] = []  # all lines above a line that is no entry
+    closed = 0  # brackets in the column of `below` that end above it
     while start > 0 and (below is None or below.column > 0 or below.is_item or not below.is_entry):
         end = start - 1
         start = before.rfind(b"\n", 0, end) + 1
@@ -57,10 +63,14 @@ def yaml_window(before: bytes) -> bytes:
                 kept += stretch
                 below, stretch = line, []
             elif sum(map(len, stretch)) > STRETCH:
-                below, stretch = _Line(below.column, True, False), []
-        elif line is not None and (below is None or _hangs(below, line)):
-            kept.append(text)
-            below = line
+                below, stretch = _Line(below.column, is_entry=True, is_item=False), []
+        elif line is not None:
+            beside = below is not None and line.column == below.column
+            if below is None or _hangs(below, line) or (beside and line.opens and not closed):
+                kept.append(text)
+                below, closed = line, 0
+            elif beside:
+                closed += line.closes - line.opens
     return b"\n".join(reversed([*kept, *stretch]))
 
 
@@ -76,4 +86,10 @@ def _read(text: bytes) -> _Line | None:
     if not _TEXT.match(text):
         return None
     column = len(text) - len(text.lstrip(b" "))
-    return _Line(column, _ENTRY.match(text) is not None, _ITEM.match(text) is not None)
+    return _Line(
+        column,
+        is_entry=_ENTRY.match(text) is not None,
+        is_item=_ITEM.match(text) is not None,
+        opens=_OPENS.search(text) is not None,
+        closes=_CLOSES.match(text) is not None,
+    )

@@ -359,6 +359,13 @@ class TestWindow:
 
         assert rung.window(text) == b"d:\n- f:\n    i: "
 
+    def test_of_yaml_knows_brackets_whose_text_is_not_indented(self):
+        text = b"a: {\n  b: [\n  {\n  'c': d\n  },\n  {\n  'e': f,\n"
+        closed = b"a: {\n'b': c\n}\nd: "
+
+        assert behind("yaml", text).check(b"  'g': h\n  }\n  ]\n}\n")
+        assert LADDERS["yaml"](closed)[0].window(closed) == b"d: "
+
     def test_of_yaml_on_an_empty_line_has_the_line_above(self):
         text = b"a:\n  b: 1\n  c:\n    d: 2\n\n"
         state = behind("yaml", text)
