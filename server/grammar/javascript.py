@@ -11,8 +11,10 @@ from importlib.resources import files
 from server.grammar.brackets_window import LONGEST, bracket_window
 from server.grammar.rungs import Ladder, Rung, Source
 
-_BODY = rb"(?:[^/\\\[\n*]|\\.|\[(?:[^\]\\\n]|\\.)*\])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])*/"
-"""A regular expression behind its first slash."""
+_CLASS = rb"\[(?:[^\]\\\n]|\\.){0,2000}+\]"
+_BODY = rb"(?:[^/\\\[\n*]|\\.|" + _CLASS + rb")(?:[^/\\\[\n]|\\.|" + _CLASS + rb")*+/"
+"""A regular expression behind its first slash. The limit keeps a text of slashes and brackets from
+being scanned again from each of them to its end."""
 
 _SKIPPED = (
     rb"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)"

@@ -212,6 +212,17 @@ class TestWindow:
         same_window(language, text.encode(), cuts(text.encode(), 150, Random(2)))
 
     @pytest.mark.parametrize("language", LADDERS)
+    def test_of_random_marks(self, language):
+        """Whatever the text is, its window ends as it does, and none takes long."""
+        random = Random(21)
+        for _ in range(60):
+            marks = random.choices(["/", "[", "<a ", "`", "${", "'", "url(", "\n", "*", "}"], k=3)
+            before = "".join(random.choices(marks, k=2000)).encode()
+            (rung,) = LADDERS[language](before)
+            window = rung.window(before)
+            assert before.endswith(window[window.rfind(b"\n") + 1 :])
+
+    @pytest.mark.parametrize("language", LADDERS)
     def test_of_a_text_far_too_long(self, language):
         assert LADDERS[language](b"x" * (LONGEST + 1)) == ()
 
