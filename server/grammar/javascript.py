@@ -63,8 +63,9 @@ JSX_TEXT = TEMPLATE_TEXT | {
 """A tag is text up to its `>`, which opens the children; these are text up to `</`; so the end of
 a tag without children, `/>`, and that of a closing tag, `/name>`, close the same opener `<`."""
 
-_DEPENDENT = re.compile(rb"[ \t]*(?:[/<]|(?=\n|\Z))")
-"""What `/` and `<` at a line's start mean is decided by what is before them."""
+_DEPENDENT = re.compile(rb"[ \t]*(?:[/<]|(?=\n|\Z))|(?<=<\n)")
+"""What `/` and `<` at a line's start mean is decided by what is before them, and so is what follows
+a `<` at a line's end."""
 
 
 def _lark(angles: str) -> str:

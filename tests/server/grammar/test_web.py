@@ -169,6 +169,7 @@ class TestWindow:
             ("`a ${b(\n  c", "`\n${\n(\n  c"),
             ("(\n  // don't\n  <div a='('\n    b={c}>\n d (", "(\n  <div\n>\n d ("),
             ("x = <a>\n</a>\nf(", "f("),
+            ("const f = <\n  T ext", "const f = <\n  T ext"),
         ],
     )
     def test_of_javascript(self, before, window):
