@@ -11,7 +11,7 @@ import { createInterface } from "node:readline";
 const { url, chromium, playwright } = JSON.parse(process.argv[2]);
 const { chromium: browserType } = await import(playwright);
 
-const PATIENCE_MS = 25_000; // a start on a busy machine; usually a tenth of it
+const PATIENCE_MS = 60_000; // a start on a busy machine; usually a tenth of it
 const POLL_MS = 50;
 const STILL = 10; // looks in a row that see the same: nothing more is on its way
 
@@ -155,6 +155,19 @@ const actions = {
   async list() {
     await page.locator(".suggest-widget.visible .monaco-list-row").first().waitFor();
     return page.locator(".suggest-widget .monaco-list-row .label-name").allTextContents();
+  },
+
+  /** A picture inside a page of the editor is loaded; its width in pixels. */
+  async image(name) {
+    const width = async () => {
+      for (const frame of page.frames()) {
+        const found = await frame.locator(`img[src*="${name}"]`).first()
+          .evaluate((one) => one.naturalWidth, null, { timeout: 200 }).catch(() => 0);
+        if (found) return found;
+      }
+      return 0;
+    };
+    return poll(width, (found) => found > 0);
   },
 
   /** What is chosen in the panel's lists: the output channel is among it. */

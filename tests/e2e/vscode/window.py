@@ -123,7 +123,7 @@ def open_window(
         tools: The programs.
         extensions: Packaged extensions, which are installed first.
         folder: An empty folder for everything that the editor writes.
-        workspace: The folder that is open.
+        workspace: The folder that is open, or the file of a workspace of several folders.
         settings: Settings of the machine, as those about programs have to be.
         user: Settings of the user, beside those that keep the editor quiet.
     """
@@ -150,7 +150,8 @@ def open_window(
         try:
             address = f"http://127.0.0.1:{port}"
             _wait(process, address)
-            with _driver(tools, f"{address}/?folder={workspace}") as driver:
+            kind = "workspace" if workspace.is_file() else "folder"
+            with _driver(tools, f"{address}/?{kind}={workspace}") as driver:
                 yield Window(process, driver, folder)
         finally:
             _end(process)
