@@ -190,7 +190,7 @@ class TestFiles:
         sizes: list[int] = []
         seconds = 0.0
         for path, text in texts(language).items():
-            for cut in cuts(text, 4, random):
+            for cut in cuts(text, 2, random):
                 started = perf_counter()
                 sizes.append(len(LADDERS[language](text[:cut])[0].window(text[:cut])))
                 seconds += perf_counter() - started
