@@ -49,9 +49,6 @@ ENDS_REFUSED = 3
 PATIENCE_S = 1.0
 """A mask that took longer for a text lets everything pass; some hundred times what is usual."""
 
-COMPARING_S = 0.1
-"""The longest that the rest of the document may take to be read to its end."""
-
 LINE_FEED = 0x0A
 _LINES = re.compile(rb"[^\n]+|\n[^\n]*")
 _PIECES = re.compile(rb"[\w\x80-\xff]+|[^\w\x80-\xff]")
@@ -135,7 +132,7 @@ class GrammarMask:
             return Fits((length,))
         blanks = len(self._text) - len(self._text[length:].lstrip(b" \t"))
         ends = [end for end, fits in sorted(self._ends.items()) if fits and end <= blanks]
-        if any(len(follow) > FOLLOWING for follow in self._follows):
+        if len(ends) > 1 and any(len(follow) > FOLLOWING for follow in self._follows):
             ends = self._best(ends)
         wanted = self.wanted
         return Fits(tuple(ends), wanted if wanted is not None and wanted < length else None)
@@ -220,11 +217,6 @@ class GrammarMask:
 
 
 def _unread(state: SyntaxState, follow: bytes) -> int:
-    """How many bytes of what follows don't fit; at least one if it may not end where it does."""
-    fits = state.fitting(follow)
-    if fits < len(follow) or len(follow) == FURTHER:
-        return len(follow) - fits
-    state.feed(follow, COMPARING_S)
-    may_end = state.accepting
-    state.rollback(fits)
-    return 0 if may_end else 1
+    """How many bytes of what follows don't fit; its end counts as one."""
+    whole = len(follow) < FURTHER
+    return len(follow) + whole - state.fitting(follow, end=whole)

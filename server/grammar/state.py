@@ -31,12 +31,16 @@ PROBE = 32
 """Bytes that are asked about in the first call: the engine's limits do not hold there, so a grammar
 gone wild could keep Python's lock for minutes."""
 
+GROWTH = 8
+"""How many times as long the next call's text is, where a call was quick."""
+
 LONGEST_PROBE = 4096
 """Bytes that are asked about in one call where the calls before were quick."""
 
-QUICK_S = 30e-6
-"""Seconds a byte of a quick call: sane grammars take a tenth of it. Asking is four times as fast as
-feeding."""
+QUICK_S = 2e-3
+"""Seconds of a quick call: sane grammars take 0.1 ms for the first one, and 0.5 ms for the second.
+One whose work grows with the cube of the text may then take 1 s for the next. Asking is four times
+as fast as feeding."""
 
 ROW_ITEMS, STEP_ITEMS = 1000, 20_000
 """Limits of a parser's step: more than real code needs in the largest grammar here."""
@@ -121,24 +125,29 @@ class SyntaxState:
         """Whether the state could go on over all of a text; it does not. Raises as `fitting`."""
         return self.fitting(text) == len(text)
 
-    def fitting(self, text: bytes) -> int:
+    def fitting(self, text: bytes, *, end: bool = False) -> int:
         """How many bytes of a text the state could go on over; it does not.
+
+        Args:
+            text: Any bytes.
+            end: Whether the text's end is asked for, too: it counts as one byte more.
 
         Raises:
             TooSlow: One byte needed more work than allowed.
         """
-        if len(text) <= PROBE:
-            return self._matcher.validate_tokens(list(text))
+        asked = [*text, _bytes_tokenizer().eos_token] if end else list(text)
         size = PROBE
         while True:
             started = thread_time()
-            fits = self._matcher.validate_tokens(list(text[:size]))
-            if fits < size or size >= len(text):
+            fits = self._matcher.validate_tokens(asked[:size])
+            if fits < size or size >= len(asked):
                 return fits
-            slow = thread_time() - started > QUICK_S * size
-            size *= 4
+            slow = thread_time() - started > QUICK_S
+            size *= GROWTH
             if slow or size > LONGEST_PROBE:
-                return self.fork().feed(text)
+                fork = self.fork()
+                fits = fork.feed(text)
+                return fits + (end and fits == len(text) and fork.accepting)
 
     def rollback(self, count: int) -> None:
         """Go back by so many bytes. Raises ValueError if it was not fed so many."""

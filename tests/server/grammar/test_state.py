@@ -25,6 +25,18 @@ def test_a_check_leaves_the_state_as_it_was():
     assert not state.accepting
 
 
+@pytest.mark.parametrize("numbers", [1, 8, 60, 500, 3000])
+def test_the_end_of_a_text_counts_as_a_byte(numbers):
+    """In one call, after several, and where the text is too long to be asked about."""
+    state = compile_grammar("sum", SUM).state()
+    state.feed(b"1+")
+    text = b"1+" * numbers
+    assert state.fitting(text, end=True) == len(text)
+    assert state.fitting(text + b"1", end=True) == len(text) + 2
+    assert state.fitting(text + b"1*", end=True) == len(text) + 1
+    assert state.fed == 2
+
+
 def test_a_rollback_is_exact_to_the_byte():
     state = compile_grammar("sum", SUM).state()
     state.feed(b"12+34")
