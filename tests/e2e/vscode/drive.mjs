@@ -176,8 +176,13 @@ const actions = {
 
   screen: (path) => page.screenshot({ path }),
 
-  /** A picture of the upper part of the window. */
-  picture: (path) => page.screenshot({ path, clip: { x: 0, y: 0, ...ofPictures } }),
+  /** A picture of a small window with the ghost text in it. */
+  async picture(path) {
+    await page.setViewportSize(ofPictures);
+    await poll(ghost, (text) => text.trim() !== "", STILL);
+    await page.screenshot({ path });
+    await page.setViewportSize(viewport);
+  },
 };
 
 const tell = (answer) => console.log(JSON.stringify(answer));
