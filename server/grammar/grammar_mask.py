@@ -14,10 +14,12 @@ line those of whole words and signs. The end of the text is never refused for ev
 be broken, and tokens written against the model's will are no good. Nor does a slow grammar ever
 stop a text: past a limit the mask lets everything pass.
 
-Whether what follows fits is asked of its first 256 bytes. An open bracket may swallow these, so the
-longest fitting lengths are compared over more of it at the end (`fits`). What follows may be broken
-somewhere in the person's own text, or lack what is still to be typed, and nobody knows whether the
-document was whole before. So a length is good if no other one comes further over what follows.
+Whether what follows fits is asked of its first 256 bytes: where the model wants to end at once, of
+all other lengths when the text is written (`fits`), and until then of 32 bytes. An open bracket may
+swallow these, so the longest fitting lengths are compared over more of it at the end. What follows
+may be broken somewhere in the person's own text, or lack what is still to be typed, and nobody
+knows whether the document was whole before. So a length is good if no other one comes further over
+what follows.
 
 What is not here: the choice of tokens, and what is cut (`fit`).
 """
@@ -34,8 +36,12 @@ from server.grammar.report import GrammarReport
 from server.grammar.state import SyntaxState, TooSlow
 
 FOLLOWING = 256
-"""Bytes of what follows that must fit where a text may end: 0.3 ms where they do, far less where
-they don't."""
+"""Bytes of what follows that must fit where a text may end: 1 ms where they do, far less where they
+don't."""
+
+NEAR = 32
+"""Bytes of it that are looked at while the text is written: 0.1 ms, and nothing else is due if the
+request is given up, or the text is cut before this place."""
 
 FURTHER = 2048
 """Bytes over which the best lengths are compared at the end: some 3 ms for each."""
@@ -75,6 +81,8 @@ class GrammarMask:
         self._inside = inside
         self._text = bytearray()
         self._ends: dict[int, bool] = {}
+        self._near_ends: list[int] = []
+        """Lengths, ascending, of which no more is known than that what is near fits."""
         self._refused_ends: list[int] = []
         self._reason: str | None = None
         self._checks = self._refused = 0
@@ -114,7 +122,7 @@ class GrammarMask:
         for piece in _PIECES.findall(text) if self._inside else _LINES.findall(text):
             joins = self._text and self._text[-1] in _WORD and piece[0] in _WORD
             if not self._reason and (piece[0] == LINE_FEED or (self._inside and not joins)):
-                self._fits_here()
+                self._note_end()
             if not self._reason:
                 self._feed(piece)
             self._text += piece
@@ -131,6 +139,9 @@ class GrammarMask:
         if self._reason:
             return Fits((length,))
         blanks = len(self._text) - len(self._text[length:].lstrip(b" \t"))
+        self._look_further(blanks)
+        if self._reason:
+            return Fits((length,))
         ends = [end for end, fits in sorted(self._ends.items()) if fits and end <= blanks]
         if len(ends) > 1 and any(len(follow) > FOLLOWING for follow in self._follows):
             ends = self._best(ends)
@@ -173,20 +184,55 @@ class GrammarMask:
         if here not in self._ends:
             started = thread_time()
             try:
-                self._ends[here] = any(self._follow_fits(follow) for follow in self._follows)
+                self._ends[here] = self._fits_at(self._state, here, FOLLOWING)
             except TooSlow as error:
                 self._let_pass(str(error))
                 return True
             self._count(started)
         return self._ends[here]
 
-    def _follow_fits(self, follow: bytes) -> bool:
-        # Two words that meet are one word that nobody wrote.
-        if self._text and follow and self._text[-1] in _WORD and follow[0] in _WORD:
-            return False
-        if not follow.strip():
-            return True
-        return self._state.check(follow[:FOLLOWING])
+    def _note_end(self) -> None:
+        """Note that the text could end here, as far as that can be told for little."""
+        started = thread_time()
+        try:
+            if self._fits_at(self._state, len(self._text), NEAR):
+                self._near_ends.append(len(self._text))
+        except TooSlow as error:
+            self._let_pass(str(error))
+        self._count(started)
+
+    def _look_further(self, length: int) -> None:
+        """Find out whether what follows fits at the noted lengths up to one."""
+        ends = [end for end in self._near_ends if end <= length and end not in self._ends]
+        if not ends:
+            return
+        started = thread_time()
+        probe, place = self._state.fork(), len(self._text)
+        try:
+            for end in reversed(ends):
+                probe.rollback(place - end)
+                place = end
+                self._ends[end] = self._fits_at(probe, end, FOLLOWING)
+        except TooSlow as error:
+            self._let_pass(str(error))
+        self._count(started)
+
+    def _fits_at(self, state: SyntaxState, end: int, size: int) -> bool:
+        """Whether so many bytes of what follows fit after a length of the text.
+
+        Args:
+            state: Behind that length.
+            end: The length.
+            size: Bytes of what follows that count.
+        """
+        joins = end > 0 and self._text[end - 1] in _WORD
+        for follow in self._follows:
+            # Two words that meet are one word that nobody wrote.
+            if not (joins and follow and follow[0] in _WORD) and (
+                not follow.strip() or state.check(follow[:size])
+            ):
+                return True
+        return False
 
     def _best(self, ends: list[int]) -> list[int]:
         """Without those of the longest ends from which less of what follows can be read."""

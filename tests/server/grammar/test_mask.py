@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.grammar.grammar_mask import COMPARED, FOLLOWING, GrammarMask
+from server.grammar.grammar_mask import COMPARED, FOLLOWING, NEAR, GrammarMask
 from server.grammar.kept import KeptStates
 from server.grammar.ladder import climb
 from tests.server.grammar.toys import BRACKETS, WILD, ladder, open_brackets, rung
@@ -153,6 +153,17 @@ class TestEnds:
         mask.push(b"a  \nb")
 
         assert mask.fits(1).lengths == (3,)
+
+    def test_not_only_what_is_near(self):
+        """Lengths at which the start of what follows fits, but not more of it, are not noted."""
+        rest = b"\na" * NEAR + b")" + b"\na" * FOLLOWING
+        mask = mask_at(b"(", rest, inside=True)
+        mask.push(b"a")
+        mask.push(b")")
+        mask.push(b";(")
+
+        assert mask.fits(2).lengths == (0, 1)
+        assert mask.fits(4).lengths == (0, 1, 4)
 
     def test_swallowed(self):
         """An open bracket that swallows what follows fits less of it than the end before."""
