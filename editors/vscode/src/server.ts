@@ -104,11 +104,8 @@ export class Server {
 
   /** Say that there is no server, and how to get one. */
   async tellMissing(): Promise<void> {
-    const path = programSetting();
-    const message = path
-      ? `midtoken: there is no program at ${path} (the setting midtoken.path).`
-      : "midtoken: the server is not installed, or not where it was looked for.";
     const how = "How to Install";
+    const message = `midtoken: ${missing(programSetting())}.`;
     const chosen = await window.showWarningMessage(message, how, "Open Setting", "Show Log");
     if (chosen === how) {
       await this.showInstallation();
@@ -144,7 +141,7 @@ export class Server {
     const located = await this.locate();
     if (!located.found) {
       this.log.warn(`no server; tried ${located.tried.join(", ") || "nothing"}`);
-      this.onStatus({ state: "missing", message: "the server was not found; click for help" });
+      this.onStatus({ state: "missing", message: missing(programSetting()) });
       if (!this.toldMissing) {
         this.toldMissing = true;
         void this.tellMissing(); // whoever activates us need not wait for a click
@@ -184,4 +181,11 @@ export class Server {
     // One that never ran can't be stopped, and needs not to be.
     await client?.dispose().catch((error) => this.log.info(`stopping: ${error}`));
   }
+}
+
+/** What is missing, given `midtoken.path`. */
+function missing(path: string): string {
+  return path
+    ? `there is no program at ${path} (the setting midtoken.path)`
+    : "the server is not installed, or not where it was looked for";
 }

@@ -81,6 +81,13 @@ const actions = {
     return [title, ...(await page.locator(`${choices} .label-name`).allTextContents())];
   },
 
+  /** Close the menu, and be in the editor again. */
+  async leave() {
+    await page.keyboard.press("Escape");
+    await page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await page.locator(".monaco-editor.focused").waitFor();
+  },
+
   /** Take an entry of the menu or list that is open. */
   async choose(text) {
     await page.locator(choices, { hasText: text }).first().click();

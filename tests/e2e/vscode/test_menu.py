@@ -48,7 +48,7 @@ def test_entries(window: Window):
     """The menu is titled with the status, and offers what can be done about midtoken."""
     window.do("open", "a.py:1:1")
     title, *entries = window.do("menu")
-    window.do("press", "Escape")
+    window.do("leave")
 
     assert title.startswith("midtoken ready: ")
     assert [entry.strip() for entry in entries] == [
@@ -113,7 +113,7 @@ def test_settings_take_effect(window: Window):
     window.set(settings | {"midtoken.model.name": FETCHED})
     window.do("status", f"midtoken error: {FETCHED} is not on this machine")
     title, first, *_ = window.do("menu")
-    window.do("press", "Escape")
+    window.do("leave")
     window.set(settings)
     window.do("status", "midtoken ready")
 

@@ -38,9 +38,8 @@ def test_missing_server_is_told_with_a_remedy(open_vscode: Open, tmp_path: Path)
         title, *entries = window.do("menu")
         window.do("press", "Escape")
 
-        count = len(window.do("said"))
         window.set({"midtoken.path": "/still/nowhere"})
-        window.do("status again", "midtoken missing", str(count))
+        window.do("status", "midtoken missing: there is no program at /still/nowhere")
         window.do("unsee", "there is no program at /still/nowhere")
 
         window.set({"midtoken.path": str(PROGRAM), "midtoken.model.name": "/no/such.gguf"})
