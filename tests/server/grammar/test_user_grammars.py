@@ -62,7 +62,7 @@ def test_a_grammar_that_changes_is_read_anew(tmp_path):
         ("none.lark", None, "is missing, or no file"),
         ("a.txt", LARK, "should end in .lark or .gbnf"),
         ("a.lark", "start: a\n\na: B\n", "is wrong in line 3: "),
-        ("a.lark", '%llguidance {}\nstart: b\nb: C\n', "is wrong in line 3: "),
+        ("a.lark", "%llguidance {}\nstart: b\nb: C\n", "is wrong in line 3: "),
         ("a.lark", 'b: "a"\n', "is wrong"),
         ("a.lark", "start: /(?=a)b/\n", "is wrong in line 1: "),
         ("a.gbnf", 'root ::= "a"\nb ::= c', "is wrong in line 2: the rule c is not defined"),
