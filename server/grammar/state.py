@@ -24,8 +24,14 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 from server.errors import GrammarError
 
-PIECE = 256
+PIECE = 64
 """Bytes fed in one call; other threads run between two calls."""
+
+MOST_TERMINALS = 1000
+"""Terminals that a grammar may define. Where they are made of each other, compiling takes time that
+grows with the square of their number: some two seconds for so many."""
+
+_TERMINAL = re.compile(r"^_*[A-Z][A-Z0-9_]*(?:\.-?[0-9]+)?[ \t]*:", re.MULTILINE)
 
 PROBE = 32
 """Bytes that are asked about in the first call: the engine's limits do not hold there, so a grammar
@@ -76,6 +82,12 @@ def compile_grammar(name: str, lark: str) -> Template:
     Raises:
         GrammarError: The grammar is wrong; says in which line and why.
     """
+    terminals = len(_TERMINAL.findall(lark))
+    if terminals > MOST_TERMINALS:
+        raise GrammarError(
+            f"the grammar {name} has {terminals:,} terminals, and {MOST_TERMINALS:,} are allowed: "
+            "write some of them as rules, in lower case"
+        )
     directive = '%llguidance {"no_forcing": true}\n'
     own = lark.lstrip().startswith("%llguidance")
     grammar = LLMatcher.grammar_from_lark(lark if own else directive + lark)
@@ -171,7 +183,10 @@ class SyntaxState:
 
 def _explain(name: str, message: str, added: int) -> str:
     """One line for a person from llguidance's message, which quotes the grammar's lines."""
-    found = re.match(r"at (\d+)\(\d+\): (.*)", message)
-    reason = " ".join((found[2] if found else message).split("\n")[0].split())
-    line = f" in line {int(found[1]) - added}" if found else ""
-    return f"the grammar {name} is wrong{line}: {reason}"
+    found = re.match(r"(?:at )?(\d+)\(\d+\): (.*)", message)
+    reason = (found[2] if found else message).split("\n")[0]
+    cause = re.search(r"^error: (.*)", message, re.MULTILINE)
+    if cause:  # of a regular expression, which is quoted between the two
+        reason = f"{reason.removesuffix(' (in regex): regex parse error:')}: {cause[1]}"
+    line = f" in line {max(1, int(found[1]) - added)}" if found else ""
+    return f"the grammar {name} is wrong{line}: {' '.join(reason.split())}"

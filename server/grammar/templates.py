@@ -24,6 +24,11 @@ MOST = 128
 """Grammars that are remembered: all languages have fewer, but users' grammars and schemas change,
 and each version is one more."""
 
+STACK_BYTES = 1 << 29
+"""Of a compiling thread. llguidance goes down a chain of rules by recursion, some 4 kB a rule, and
+would end the process where the stack ends; a grammar of 256 KiB can chain 30,000 rules. Pages that
+are not touched cost nothing."""
+
 _lock = threading.Lock()
 _compiled: OrderedDict[str, "Future[Template]"] = OrderedDict()
 _late: set[str] = set()
@@ -64,14 +69,17 @@ def _future_of(source: Source) -> "Future[Template]":
         future = _compiled[source.name] = Future()
         while len(_compiled) > MOST:
             _late.discard(_compiled.popitem(last=False)[0])
-    # A daemon: a grammar that takes for ever must not keep the process from ending.
-    threading.Thread(target=_compile, args=(source, future), daemon=True).start()
+        # No daemon: a thread that comes out of native code while Python ends brings it down.
+        thread = threading.Thread(target=_compile, args=(source, future), name="midtoken grammar")
+        usual = threading.stack_size(STACK_BYTES)
+        thread.start()
+        threading.stack_size(usual)
     return future
 
 
 def _compile(source: Source, future: "Future[Template]") -> None:
     try:
-        future.set_result(compile_grammar(source.name, source.lark()))
+        future.set_result(_template(source))
     except GrammarError as error:
         logger.warning("%s", error)
         future.set_exception(error)
@@ -79,3 +87,14 @@ def _compile(source: Source, future: "Future[Template]") -> None:
         logger.exception("compiling the grammar %s", source.name)
         reason = f"the grammar {source.name} cannot be compiled ({type(error).__name__}: {error})"
         future.set_exception(GrammarError(reason))
+
+
+def _template(source: Source) -> Template:
+    lark = source.lark()
+    try:
+        return compile_grammar(source.name, lark)
+    except GrammarError as error:
+        if source.refused is None:
+            raise
+        logger.debug("%s", error)
+        raise GrammarError(source.refused) from error

@@ -74,3 +74,23 @@ def test_an_ambiguous_grammar_ends_with_an_error_and_not_after_minutes():
     state = compile_grammar("wild", 'start: "a" start | "a" start start | "a"').state()
     with pytest.raises(TooSlow):
         state.feed(b"a" * 5000, seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    ("lark", "said"),
+    [
+        ("start: a\n\na: \x01\n", "wrong in line 3: "),
+        ("start: \x01\n", "wrong in line 1: "),
+        ("start: A\nA: /(/\n", 'wrong in line 2: invalid regex "(": unclosed group'),
+    ],
+)
+def test_a_wrong_grammar_is_explained_in_its_own_lines(lark, said):
+    with pytest.raises(GrammarError) as caught:
+        compile_grammar("own", lark)
+    assert said in str(caught.value)
+
+
+def test_too_many_terminals_are_refused():
+    lark = "start: T0\n" + "".join(f'T{i}: "{i}"\n' for i in range(1001))
+    with pytest.raises(GrammarError, match="has 1,001 terminals, and 1,000 are allowed"):
+        compile_grammar("many", lark)

@@ -88,3 +88,9 @@ def test_few_are_remembered(monkeypatch):
         templates.get(Source(f"remembered {number}", larks[number]), 30)
 
     assert [lark.asked for lark in larks] == [2, 1]
+
+
+def test_a_long_chain_of_rules_does_not_end_the_process():
+    chain = "".join(f'r{i}: r{i + 1} | "{i}"\n' for i in range(6000))
+    source = Source("chain", lambda: f'start: r0\n{chain}r6000: "y"\n')
+    assert templates.get(source, 60).name == "chain"
