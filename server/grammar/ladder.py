@@ -103,6 +103,10 @@ def _reason(failed: dict[str, list[str]]) -> str | None:
     return "; ".join(f"{', '.join(dict.fromkeys(failed[what]))}: {what}" for what in failed) or None
 
 
+LARGE = 500_000
+"""Bytes before the cursor from which on a text's size may be why no grammar takes it."""
+
+
 def _rungs(ladder: Ladder | None, language: str, before: bytes, mode: Mode) -> tuple[Rung, ...]:
     """The rungs that are wanted, at least one. Raises GrammarError: why there are none."""
     if mode == "off":
@@ -113,7 +117,8 @@ def _rungs(ladder: Ladder | None, language: str, before: bytes, mode: Mode) -> t
     if mode == "structural":
         rungs = tuple(rung for rung in rungs if rung.level == "structural")
     if not rungs:
-        raise GrammarError(f"no grammar for this text in {language}")
+        size = f" of {len(before) / 1e6:.1f} MB" if len(before) > LARGE else ""
+        raise GrammarError(f"no grammar for this text{size} in {language}")
     return rungs
 
 
