@@ -27,12 +27,6 @@ from server.errors import GrammarError
 PIECE = 64
 """Bytes fed in one call; other threads run between two calls."""
 
-MOST_TERMINALS = 1000
-"""Terminals that a grammar may define. Where they are made of each other, compiling takes time that
-grows with the square of their number: some two seconds for so many."""
-
-_TERMINAL = re.compile(r"^_*[A-Z][A-Z0-9_]*(?:\.-?[0-9]+)?[ \t]*:", re.MULTILINE)
-
 PROBE = 32
 """Bytes that are asked about in the first call: the engine's limits do not hold there, so a grammar
 gone wild could keep Python's lock for minutes."""
@@ -82,12 +76,6 @@ def compile_grammar(name: str, lark: str) -> Template:
     Raises:
         GrammarError: The grammar is wrong; says in which line and why.
     """
-    terminals = len(_TERMINAL.findall(lark))
-    if terminals > MOST_TERMINALS:
-        raise GrammarError(
-            f"the grammar {name} has {terminals:,} terminals, and {MOST_TERMINALS:,} are allowed: "
-            "write some of them as rules, in lower case"
-        )
     directive = '%llguidance {"no_forcing": true}\n'
     own = lark.lstrip().startswith("%llguidance")
     grammar = LLMatcher.grammar_from_lark(lark if own else directive + lark)

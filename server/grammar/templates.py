@@ -69,8 +69,9 @@ def _future_of(source: Source) -> "Future[Template]":
         future = _compiled[source.name] = Future()
         while len(_compiled) > MOST:
             _late.discard(_compiled.popitem(last=False)[0])
-        # No daemon: a thread that comes out of native code while Python ends brings it down.
-        thread = threading.Thread(target=_compile, args=(source, future), name="midtoken grammar")
+        # No daemon, also if a daemon asks: a thread that leaves llguidance while Python ends is
+        # unwound through native code, which ends the process with a signal.
+        thread = threading.Thread(target=_compile, args=(source, future), daemon=False)
         usual = threading.stack_size(STACK_BYTES)
         thread.start()
         threading.stack_size(usual)

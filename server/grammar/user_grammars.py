@@ -4,6 +4,7 @@ Lark is llguidance's dialect; the rule `start` describes the document from its f
 its last. A grammar that is missing or wrong is named with the line, and nothing is checked.
 """
 
+import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,12 @@ from server.errors import GrammarError
 from server.grammar.attached import attached
 from server.grammar.gbnf import gbnf_to_lark
 from server.grammar.rungs import Ladder, Rung, Source, whole
+
+MOST_TERMINALS = 1000
+"""Terminals that a grammar may define: where they are made of each other, compiling takes time that
+grows with the square of their number, 40 s for 4,000."""
+
+_TERMINAL = re.compile(r"^_*[A-Z][A-Z0-9_]*(?:\.-?[0-9]+)?[ \t]*:", re.MULTILINE)
 
 MOST_BYTES = 1 << 18
 """Larger grammars are refused; the largest of our own have half as much."""
@@ -44,7 +51,10 @@ def grammar_ladder(path: Path) -> Ladder:
         except (OSError, ValueError):  # ValueError: a NUL in the name
             version = ""
         name = f"{path} (version {zlib.crc32(version.encode()):08x})"
-        return (Rung("full", Source(name, lambda: read_grammar(path)), whole),)
+        refused = f"the grammar {path} is too large or complicated to be compiled"
+        # Lines of GBNF are checked where it is read; the engine would name those of the Lark.
+        own = refused if path.suffix == ".gbnf" else None
+        return (Rung("full", Source(name, lambda: read_grammar(path), own, decides=True), whole),)
 
     return rungs
 
@@ -74,6 +84,12 @@ def read_grammar(path: Path) -> str:
         raise GrammarError(f"the grammar {path} is wrong in line {line}: not UTF-8") from error
     if path.suffix == ".gbnf":
         return gbnf_to_lark(str(path), text)
+    terminals = len(_TERMINAL.findall(text))
+    if terminals > MOST_TERMINALS:
+        raise GrammarError(
+            f"the grammar {path} has {terminals:,} terminals, and {MOST_TERMINALS:,} are allowed: "
+            "write some of them as rules, in lower case"
+        )
     # A directive of one's own keeps ours: they are merged.
     own = text.lstrip().startswith("%llguidance")
     return f'%llguidance {{"no_forcing": true}} {text.lstrip()}' if own else text

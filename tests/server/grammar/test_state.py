@@ -88,9 +88,3 @@ def test_a_wrong_grammar_is_explained_in_its_own_lines(lark, said):
     with pytest.raises(GrammarError) as caught:
         compile_grammar("own", lark)
     assert said in str(caught.value)
-
-
-def test_too_many_terminals_are_refused():
-    lark = "start: T0\n" + "".join(f'T{i}: "{i}"\n' for i in range(1001))
-    with pytest.raises(GrammarError, match="has 1,001 terminals, and 1,000 are allowed"):
-        compile_grammar("many", lark)

@@ -66,6 +66,7 @@ def test_a_grammar_that_changes_is_read_anew(tmp_path):
         ("a.lark", 'b: "a"\n', "is wrong"),
         ("a.lark", "start: /(?=a)b/\n", "is wrong in line 1: "),
         ("a.gbnf", 'root ::= "a"\nb ::= c', "is wrong in line 2: the rule c is not defined"),
+        ("a.gbnf", 'root ::= "a"' + "*" * 100, "is too large or complicated"),
         ("a.gbnf", b"#\n#\n\xff", "is wrong in line 3: not UTF-8"),
         ("a.gbnf", b"#" * (MOST_BYTES + 1), "is larger than 256 KiB"),
     ],
@@ -109,3 +110,10 @@ def test_left_recursion_and_ambiguity_end_in_time(tmp_path):
 
     assert report.state == "off"
     assert "took longer" in report.reason or "ambiguous" in report.reason
+
+
+def test_too_many_terminals_are_refused(tmp_path):
+    path = tmp_path / "many.lark"
+    path.write_text("start: T0\n" + "".join(f'T{i}: "{i}"\n' for i in range(1001)))
+    with pytest.raises(GrammarError, match="has 1,001 terminals, and 1,000 are allowed"):
+        read_grammar(path)
