@@ -20,6 +20,9 @@ from server.errors import GrammarError
 MOST_REPEATS = 2000
 """More repetitions than these are refused, as in llama.cpp."""
 
+MOST_NESTED = 24
+"""Brackets in brackets. The engine takes 27, and does not name the line."""
+
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\#[^\n]*)|(?P<line>\n)|(?P<name>[A-Za-z0-9_-]+)|(?P<is>::=)
     |(?P<text>"(?:[^"\\\n]|\\[^\n])*")|(?P<class>\[(?:[^\]\\\n]|\\[^\n])*\])
@@ -58,6 +61,8 @@ class _Parser:
     text: str
     _tokens: list[_Token] = field(default_factory=list)
     _at: int = 0
+    _depth: int = 0
+    """Brackets that are open."""
     _rules: dict[str, str] = field(default_factory=dict)
     """The right sides, by the rule's own name."""
     _numbers: dict[str, int] = field(default_factory=dict)
@@ -117,28 +122,28 @@ class _Parser:
             raise self._error(name.line, f"the rule {name.text} is defined twice")
         self._take("is", "::=")
         self._lines()
-        self._rules[name.text] = self._alternatives(nested=False)
+        self._rules[name.text] = self._alternatives()
         if self._next().kind != "end":
             self._take("line", "the end of the line")
         self._lines()
 
-    def _alternatives(self, nested: bool) -> str:
+    def _alternatives(self) -> str:
         """Sequences with `|` between them; in brackets they may go over several lines."""
-        found = [self._sequence(nested)]
+        found = [self._sequence()]
         while self._next().text == "|":
             self._at += 1
             self._lines()
-            found.append(self._sequence(nested))
+            found.append(self._sequence())
         return " | ".join(found)
 
-    def _sequence(self, nested: bool) -> str:
+    def _sequence(self) -> str:
         parts = list[str]()
         while True:
             token = self._next()
             if token.kind in {"name", "text", "class"} or token.text in {"(", "."}:
                 self._at += 1
                 parts.append(self._repeated(self._element(token)))
-            elif token.kind == "line" and nested:
+            elif token.kind == "line" and self._depth:
                 self._at += 1
             elif token.kind == "repeat":
                 raise self._error(token.line, f"nothing stands before {token.text}")
@@ -157,10 +162,14 @@ class _Parser:
             return self._class(self._ranges(token))
         if token.text == ".":
             return self._class("(?s:.)")
-        inner = self._alternatives(nested=True)
+        self._depth += 1
+        if self._depth > MOST_NESTED:
+            raise self._error(token.line, f"brackets are nested deeper than {MOST_NESTED}")
+        inner = self._alternatives()
         if self._next().text != ")":
             raise self._error(token.line, "this ( has no )")
         self._at += 1
+        self._depth -= 1
         return f"({inner})"
 
     def _repeated(self, element: str) -> str:

@@ -37,7 +37,7 @@ from server.grammar.schema_keywords import (
     types,
 )
 from server.grammar.schema_nodes import Nodes, NodeSet, read_schema
-from server.grammar.schema_strings import spelled
+from server.grammar.schema_strings import PLAIN_UNIT, spelled
 
 MOST_WORDS = 1000
 """Strings of an `enum`; with more of them, any string is let through. Licences are some 700."""
@@ -59,11 +59,13 @@ UNDERSTOOD = frozenset(
     }
 )
 
-_NUMBERS = r"""
+_OWN_TERMINALS = rf"""
+SPELLED: /"{PLAIN_UNIT}*"/
 INTEGER: /-?(?:0|[1-9][0-9]*)(?:\.0+)?(?:[eE]\+?[0-9]+)?/
 POSITIVE: /(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|-0(?:\.0+)?(?:[eE][-+]?[0-9]+)?/
 POSITIVE_INTEGER: INTEGER & POSITIVE
 """
+"""Numbers, and strings that hold no escape without need."""
 
 
 @dataclass(frozen=True)
@@ -75,19 +77,21 @@ class Schema:
     """The keys that it knows anywhere; a window keeps these."""
 
 
-def compile_schema(name: str, text: bytes, comments: bool = False) -> Schema:
-    """A grammar for the documents that a schema allows.
+def compile_schema(name: str, text: bytes, comments: bool = False, escapes: bool = True) -> Schema:
+    r"""A grammar for the documents that a schema allows.
 
     Args:
         name: The schema's name, for messages.
         text: The schema's file.
         comments: Whether documents may have comments and trailing commas.
+        escapes: Whether names and values that the schema lists, and strings that it has rules for,
+            may have escapes without need. A model drifts into them: `"\u006` may become anything.
 
     Raises:
         GrammarError: The schema is wrong, too large, or allows nothing.
     """
     nodes = read_schema(name, text)
-    writer = _Writer(nodes, comments)
+    writer = _Writer(nodes, comments, escapes)
     root = writer.value((nodes.root,), root=True)
     if root is None:
         raise GrammarError(f"the schema {name} is wrong: no document is valid")
@@ -96,7 +100,7 @@ def compile_schema(name: str, text: bytes, comments: bool = False) -> Schema:
     terminals = "\n".join(f"{name}: {body}" for body, name in writer.terminals.items())
     lark = (
         f"{DIRECTIVE}\nstart: BOM? {root} END?\n{rules}\n{any_value(comments)}"
-        f"{TERMINALS}{_NUMBERS}{terminals}\n{ignored(comments)}"
+        f"{TERMINALS}{_OWN_TERMINALS}{terminals}\n{ignored(comments)}"
     )
     return Schema(lark, frozenset(writer.names))
 
@@ -104,13 +108,15 @@ def compile_schema(name: str, text: bytes, comments: bool = False) -> Schema:
 class _Writer:
     """Writes the rules, those of outer values first."""
 
-    def __init__(self, nodes: Nodes, comments: bool) -> None:
+    def __init__(self, nodes: Nodes, comments: bool, escapes: bool) -> None:
         self.nodes = nodes
         self.rules: list[str] = []
         self.terminals: dict[str, str] = {}
         """Names of terminals by their body."""
         self.names: set[str] = set()
         self._comments = comments
+        self._escapes = escapes
+        self._string = "STRING" if escapes else "SPELLED"
         self._values: dict[tuple[NodeSet, bool], str | None] = {}
         self._objects: dict[tuple[NodeSet, bool], str | None] = {}
         self._arrays: dict[NodeSet, str | None] = {}
@@ -140,6 +146,9 @@ class _Writer:
             if name:
                 self._open.append((name, branches, root))
         return self._values[key]
+
+    def _spelled(self, word: str) -> str:
+        return spelled(word, self._escapes)
 
     def terminal(self, body: str) -> str:
         """The name of a terminal."""
@@ -176,7 +185,7 @@ class _Writer:
                 yield "POSITIVE_INTEGER" if positive else "INTEGER"
         if "string" in kinds:
             parts = string_regexes(nodes)
-            yield self.terminal(" & ".join(parts)) if parts else "STRING"
+            yield self.terminal(" & ".join([self._string, *parts])) if parts else "STRING"
         if "object" in kinds and (name := self._object(branch, root)):
             yield name
         if "array" in kinds and (name := self._array(branch)):
@@ -186,9 +195,9 @@ class _Writer:
         """The values of an `enum`."""
         strings = [value for value in values if isinstance(value, str)]
         if len(strings) > MOST_WORDS:
-            yield "STRING"
+            yield self._string
         elif strings:
-            yield self.terminal(f"/{'|'.join(map(spelled, strings))}/")
+            yield self.terminal(f"/{'|'.join(map(self._spelled, strings))}/")
         for value in values:
             if isinstance(value, bool) or value is None:
                 yield json.dumps(json.dumps(value))
@@ -225,7 +234,7 @@ class _Writer:
         index = len(self._objects)
         tracked = [*members.required, *(name for name in own if name not in members.required)][:64]
         needed = min(len(members.required), len(tracked))
-        keys = {name: self.terminal(f"/{spelled(name)}/") for name in own}
+        keys = {name: self.terminal(f"/{self._spelled(name)}/") for name in own}
         ways = []
         for bit, name in enumerate(tracked):
             if own[name]:
@@ -267,11 +276,11 @@ class _Writer:
 
     def _key(self, keys: Keys, excluded: str) -> str:
         """A terminal for keys that have no rule of their own; `excluded` are those that have."""
-        body = f"STRING & /{keys.matched}/" if keys.matched else "STRING"
+        body = f"{self._string} & /{keys.matched}/" if keys.matched else self._string
         if keys.unmatched:
             # What a key with escapes is in plain text is not known here: it is let through.
             inner = "".join(f" & ~/{one}/" for one in keys.unmatched)
-            body = rf'("\"" (PLAIN{inner}) "\"" | ESCAPED)'
+            body = rf'("\"" (PLAIN{inner}) "\"" | (ESCAPED & {self._string}))'
         return self.terminal(f"{body} & ~({excluded})" if excluded else body)
 
     def _array(self, branch: NodeSet) -> str | None:

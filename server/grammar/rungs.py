@@ -21,6 +21,12 @@ class Source:
     """Unique: what is compiled is kept by it. Names the variant, too: `python (tabs)`."""
     lark: Callable[[], str]
     """Its text in llguidance's dialect of Lark."""
+    refused: str | None = None
+    """What is said where the engine refuses a text that no person wrote: its lines mean nothing.
+    None for the engine's own reason."""
+    decides: bool = False
+    """Whether it tells what a person wants, whatever a model would write, as schemas do: then texts
+    are forced that the model does not like at all."""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def string_regexes(nodes: Sequence[Node]) -> list[str]:
         pattern, name = node.get("pattern"), node.get("format")
         known = FORMATS.get(name) if isinstance(name, str) else None
         told = (strings_matching(one) for one in (pattern, known) if isinstance(one, str))
-        parts += [f"STRING & /{one}/" for one in told if one]
+        parts += [f"/{one}/" for one in told if one]
         low, high = count(node, "minLength") or 0, count(node, "maxLength")
         low = low if low <= MOST_LENGTH else 0
         high = max(low, high) if high is not None and high <= MOST_LENGTH else None

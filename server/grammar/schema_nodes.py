@@ -17,13 +17,13 @@ What is not here: what nodes say of values (`json_schema`).
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import unquote, urljoin
 
 from server.errors import GrammarError
 
-MOST_BYTES = 4 << 20
+MOST_BYTES = 2 << 20
 """Larger files are not schemas that are worth the time; Kubernetes' is 1 MB."""
 
 MOST_BRANCHES = 64
@@ -65,17 +65,32 @@ def read_schema(name: str, text: bytes) -> "Nodes":
         raise GrammarError(
             f"the schema {name} is wrong in line {error.lineno}: {reason}"
         ) from error
-    except (RecursionError, ValueError) as error:  # ValueError: a number of 5,000 digits
+    except RecursionError as error:
+        raise _too_deep(name) from error
+    except ValueError as error:  # a number of 5,000 digits
         raise GrammarError(f"the schema {name} can't be read: {error}") from error
     if not isinstance(root, dict | bool):
         raise GrammarError(f"the schema {name} is wrong: it must be an object, true or false")
-    return Nodes(name, root)
+    level = [root]
+    for _ in range(DEPTH + 1):
+        level = [part for one in level for part in _parts(one)]
+    if level:
+        raise _too_deep(name)
+    return Nodes(root)
+
+
+def _too_deep(name: str) -> GrammarError:
+    return GrammarError(f"the schema {name} is nested deeper than {DEPTH}")
+
+
+def _parts(value: object) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else _list(value)
 
 
 class Nodes:
     """All nodes of a schema, by number."""
 
-    def __init__(self, name: str, root: dict[str, Any] | bool) -> None:
+    def __init__(self, root: dict[str, Any] | bool) -> None:
         self._nodes: list[dict[str, Any] | bool] = []
         self._numbers: dict[int, int] = {}  # by id(): nodes stay alive in _nodes
         self._resources: dict[str, object] = {}
@@ -88,7 +103,7 @@ class Nodes:
         """Whether the schema's version has `prefixItems`; older ones let it be."""
         self._id = "id" if _OLD_NAMES.search(meta) else "$id"
         self._resources[""] = root
-        self._index(name, root)
+        self._index(root)
         self.root = self.number(root)
 
     def of(self, number: int) -> dict[str, Any] | bool:
@@ -164,20 +179,18 @@ class Nodes:
         node = self._nodes[number]
         return isinstance(node, dict) and "$ref" in node and not self._siblings
 
-    def _index(self, name: str, root: object) -> None:
+    def _index(self, root: object) -> None:
         """Note where every node is, and what has a name of its own."""
-        stack: list[tuple[object, str, int]] = [(root, "", 0)]
+        stack: list[tuple[object, str]] = [(root, "")]
         while stack:
-            node, home, depth = stack.pop()
-            if depth > DEPTH:
-                raise GrammarError(f"the schema {name} is nested deeper than {DEPTH}")
+            node, home = stack.pop()
             if isinstance(node, dict):
                 home = self._named(node, home)
                 self._homes[id(node)] = home
                 parts: Iterator[object] = (v for key, v in node.items() if key not in _DATA)
             else:
                 parts = iter(node if isinstance(node, list) else ())
-            stack += [(part, home, depth + 1) for part in parts]
+            stack += [(part, home) for part in parts]
 
     def _named(self, node: dict[str, Any], home: str) -> str:
         """The resource that a node is in; a new one if it has an `$id`."""

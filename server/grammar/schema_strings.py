@@ -1,11 +1,12 @@
-r"""Regular expressions for strings of JSON, in all their spellings.
+r"""Regular expressions for strings of JSON, in all their spellings or in the plain one.
 
-In JSON every character may be escaped: `"name"` is `"n\u0061me"`, too. Words are matched in all
-their spellings, and lengths count an escape as one character. Expressions are the engine's, as they
-stand between slashes.
+In JSON every character may be escaped: `"name"` is `"n\u0061me"`, too. Lengths count an escape as
+one character. Expressions are the engine's, as they stand between slashes.
 
     >>> spelled("n/")
     '"(?:n|\\\\u006[eE])(?:\\/|\\\\\\/|\\\\u002[fF])"'
+    >>> spelled("n/", escapes=False)
+    '"n\\/"'
 
 What is not here: patterns (`schema_patterns`).
 """
@@ -28,23 +29,48 @@ UNIT = rf'(?:[^"\\\x00-\x1f]|{ESCAPE})'
 """Any character of a string."""
 
 
-def spelled(word: str) -> str:
-    """A regular expression for a string in all its spellings, without slashes around it."""
-    return '"' + "".join(map(spelled_character, word)) + '"'
+PLAIN_UNIT = r'(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u00(?:0[0-7bBeEfF]|1[0-9a-fA-F]))'
+"""Any character, escaped only if JSON wants it."""
+
+
+def spelled(word: str, escapes: bool = True) -> str:
+    """A regular expression for a string, without slashes around it.
+
+    Args:
+        word: The string.
+        escapes: Whether characters may be escaped that need not be.
+    """
+    one = spelled_character if escapes else _plain_character
+    return '"' + "".join(map(one, word)) + '"'
 
 
 @cache
 def spelled_character(character: str) -> str:
     """The same for a character."""
-    ways = []
-    if character >= " " and character not in '"\\' and not "\ud800" <= character <= "\udfff":
-        ways.append(literal(character))
+    ways = [] if _needs_escape(character) else [literal(character)]
     if character in _SHORT:
         ways.append(r"\\" + literal(_SHORT[character]))
+    ways.append(_by_number(character))
+    return f"(?:{'|'.join(ways)})"
+
+
+def _plain_character(character: str) -> str:
+    """The same with the shortest way alone."""
+    if not _needs_escape(character):
+        return literal(character)
+    if character in _SHORT:
+        return r"\\" + literal(_SHORT[character])
+    return _by_number(character)
+
+
+def _needs_escape(character: str) -> bool:
+    return character < " " or character in '"\\' or "\ud800" <= character <= "\udfff"
+
+
+def _by_number(character: str) -> str:
     utf16 = character.encode("utf-16-be", "surrogatepass").hex()
     units = [utf16[at : at + 4] for at in range(0, len(utf16), 4)]
-    ways.append("".join(r"\\u" + re.sub("[a-f]", _either_case, unit) for unit in units))
-    return f"(?:{'|'.join(ways)})"
+    return "".join(r"\\u" + re.sub("[a-f]", _either_case, unit) for unit in units)
 
 
 def _either_case(digit: re.Match[str]) -> str:

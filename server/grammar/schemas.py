@@ -5,22 +5,26 @@ this machine, or a person configured one by a glob. Nothing is fetched. A schema
 wrong leaves the document with JSON's own ladder and a reason.
 
 A document that is wrong somewhere still has a schema: first short values above the cursor count,
-too, then only the keys that are there.
+too, then only the keys that are there. Both times names and listed values are first to be spelled
+without needless escapes, so that a model does not drift into them; then as a person likes.
 """
 
 import json
 import re
 import zlib
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from server.errors import GrammarError
+from server.grammar import templates
 from server.grammar.attached import attached, path_of
 from server.grammar.json_grammar import JSONC
 from server.grammar.json_schema import Schema, compile_schema
 from server.grammar.json_window import has_comments, is_at_top, schema_window
+from server.grammar.ladder import COMPILE_S
 from server.grammar.rungs import Ladder, Rung, Source
 from server.grammar.schema_nodes import MOST_BYTES
 
@@ -50,7 +54,12 @@ def with_schema(path: Path, ladder: Ladder) -> Ladder:
             return ()
         comments = others[0].source is JSONC or has_comments(before)
         version = _version(path)
-        own = (_rung(path, version, comments, values) for values in (True, False))
+        files = [_File(path, version, comments, escapes) for escapes in (False, True)]
+        own = (
+            Rung("window", file.source, partial(_window, files[: count + 1], values))
+            for values in (True, False)
+            for count, file in enumerate(files)
+        )
         return (*own, *others)
 
     return rungs
@@ -84,33 +93,54 @@ def _version(path: Path) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-def _rung(path: Path, version: tuple[int, int], comments: bool, values: bool) -> Rung:
-    def window(before: bytes) -> bytes:
-        return schema_window(before, _loaded(path, version, comments).names, values)
+@dataclass(frozen=True)
+class _File:
+    """A schema's file, and how documents are read by it."""
 
-    kind = ", with comments" if comments else ""
-    name = f"schema {path} (version {zlib.crc32(repr(version).encode()):08x}{kind})"
-    return Rung("window", Source(name, lambda: _loaded(path, version, comments).lark), window)
+    path: Path
+    version: tuple[int, int]
+    comments: bool
+    escapes: bool
+
+    @property
+    def source(self) -> Source:
+        """Its grammar."""
+        kind = ", with comments" * self.comments + ", with escapes" * self.escapes
+        name = f"schema {self.path} (version {zlib.crc32(repr(self.version).encode()):08x}{kind})"
+        refused = f"the schema {self.path} is too large or complicated to be compiled"
+        return Source(name, lambda: self.loaded().lark, refused, decides=True)
+
+    def loaded(self) -> Schema:
+        """The schema. Raises GrammarError: the file is missing, too large, or no schema."""
+        loaded = _load(self)
+        if isinstance(loaded, GrammarError):
+            raise loaded
+        return loaded
 
 
-def _loaded(path: Path, version: tuple[int, int], comments: bool) -> Schema:
-    """A schema's grammar. Raises GrammarError: the file is missing, too large, or no schema."""
-    loaded = _load(path, version, comments)
-    if isinstance(loaded, GrammarError):
-        raise loaded
-    return loaded
+def _window(files: Sequence[_File], values: bool, before: bytes) -> bytes:
+    """The window for the last of some files.
+
+    Raises:
+        GrammarError: One of them is wrong, or not compiled yet. To read a large schema takes a
+            second, so that is done in the background, too; and only once for a document that fits.
+    """
+    for file in files:
+        templates.get(file.source, COMPILE_S)
+    return schema_window(before, files[-1].loaded().names, values)
 
 
 @lru_cache(maxsize=32)
-def _load(path: Path, version: tuple[int, int], comments: bool) -> Schema | GrammarError:  # noqa: ARG001
-    """Read a schema in a version, which the cache knows it by; what is wrong is kept, too."""
+def _load(file: _File) -> Schema | GrammarError:
+    """Read a schema; what is wrong is kept, too."""
+    path = file.path
     try:
         # What is no plain file might never end.
         if not path.is_file():
             return GrammarError(f"the schema {path} is missing, or no file")
-        with path.open("rb") as file:
-            text = file.read(MOST_BYTES + 1)
-        return compile_schema(str(path), text, comments)
+        with path.open("rb") as opened:
+            text = opened.read(MOST_BYTES + 1)
+        return compile_schema(str(path), text, file.comments, file.escapes)
     except (OSError, ValueError) as error:
         return GrammarError(f"the schema {path} can't be read: {error}")
     except GrammarError as error:

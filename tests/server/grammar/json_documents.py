@@ -38,16 +38,16 @@ def fits(template: Template, text: bytes) -> bool:
     return state.feed(text) == len(text) and state.accepting
 
 
-def written(value: object, random: Random, comments: bool = False) -> bytes:
-    """A value with random blanks, escapes and order of members; with comments if wanted."""
+def written(value: object, random: Random, comments: bool = False, escapes: bool = True) -> bytes:
+    """A value with random blanks, order of members, and escapes and comments if wanted."""
 
     def gap() -> str:
         kinds = ["", "", "", " ", "\n\t"] + (["// it's {\n", '/* [," */'] if comments else [])
         return random.choice(kinds)
 
     def string(text: str) -> str:
-        plain = json.dumps(text, ensure_ascii=random.random() < 0.5)
-        if random.random() < 0.8:
+        plain = json.dumps(text, ensure_ascii=escapes and random.random() < 0.5)
+        if not escapes or random.random() < 0.8:
             return plain
         units = text.encode("utf-16-be", "surrogatepass").hex()
         parts = (units[at : at + 4] for at in range(0, len(units), 4))

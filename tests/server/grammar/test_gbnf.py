@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from server.errors import GrammarError
-from server.grammar.gbnf import gbnf_to_lark
+from server.grammar.gbnf import MOST_NESTED, gbnf_to_lark
 from server.grammar.state import TooSlow, compile_grammar
 from tests.server.grammar.gbnf_reference import gbnf, grammars, matches, texts
 from tests.server.grammar.json_documents import fits
@@ -91,6 +91,13 @@ def test_grammars(grammar, good, bad):
     assert [text for text in bad if fits(compiled, text.encode())] == []
 
 
+def test_brackets_may_be_nested():
+    """As deep as is allowed, the engine takes them in their longest form."""
+    compiled = template("root ::= " + "(" * MOST_NESTED + '"ab"{2}' + ")+" * MOST_NESTED)
+
+    assert fits(compiled, b"abab" * 2)
+
+
 def test_words_may_be_broken_anywhere():
     """What a lexer would read as one word may be two: `ab` is `a` and `b` here."""
     compiled = template('root ::= name name\nname ::= "a" | "ab" | "b"')
@@ -119,6 +126,7 @@ def test_words_may_be_broken_anywhere():
         (r'root ::= "\q"', 1, r"\q is no escape"),
         (r'root ::= "\uD800"', 1, r"\uD800 is no character"),
         (r'root ::= "\U00110000"', 1, r"\U00110000 is no character"),
+        ("root ::=\n" + "(" * 5000, 2, "brackets are nested deeper than 24"),
         ("root ::= <think>", 1, "'<think>' is not GBNF"),
     ],
 )

@@ -14,8 +14,9 @@ seeds = st.integers(0, 2**32).map(Random)
 NOT_LISTED = "not listed"
 
 
-def template(schema, comments=False):
-    return compile_grammar("x", compile_schema("x", json.dumps(schema).encode(), comments).lark)
+def template(schema, comments=False, escapes=True):
+    text = json.dumps(schema).encode()
+    return compile_grammar("x", compile_schema("x", text, comments, escapes).lark)
 
 
 @settings(max_examples=100, deadline=None)
@@ -27,6 +28,14 @@ def test_what_a_schema_allows_is_accepted(pair, random):
 
     for _ in range(3):
         assert fits(compiled, written(value, random))
+
+
+@settings(max_examples=100, deadline=None)
+@given(schemas(), seeds)
+def test_without_needless_escapes(pair, random):
+    schema, value = pair
+
+    assert fits(template(schema, escapes=False), written(value, random, escapes=False))
 
 
 @settings(max_examples=30, deadline=None)

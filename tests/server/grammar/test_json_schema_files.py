@@ -2,11 +2,15 @@
 
 import json
 import os
+import threading
+import time
 
 import pytest
 
 from server.errors import GrammarError
+from server.grammar import schemas
 from server.grammar.json_grammar import json_ladder, jsonc_ladder
+from server.grammar.json_schema import Schema
 from server.grammar.kept import KeptStates
 from server.grammar.ladder import climb
 from server.grammar.schema_nodes import MOST_BYTES
@@ -97,6 +101,21 @@ class TestLadder:
         state, _ = climbed(schema, b'{"size": 1, ')
         assert not state.check(b"//")
 
+    def test_spelling_is_plain_until_a_person_uses_escapes(self, schema):
+        """A model that may write an escape drifts into one."""
+        state, report = climbed(schema, b'{"size": 1, "kind": "')
+        assert report.reason is None
+        assert not state.check(b"\\u")
+        state, _ = climbed(schema, b'{"size": "x", "kind": "')
+        assert not state.check(b"\\u")
+        assert not climbed(schema, b"{")[0].check(b'"\\u')
+
+        for above in (b'"size": 1', b'"size": "x"'):
+            state, report = climbed(schema, b"{" + above + b', "kind": "\\u006f')
+            assert "does not fit" in report.reason
+            assert state.check(b"ne")
+            assert not state.check(b"nly")
+
     def test_a_wrong_value_above_leaves_the_keys(self, schema):
         state, report = climbed(schema, b'{"size": "x", "kind": "')
 
@@ -123,7 +142,7 @@ class TestLadder:
         [
             (None, "is missing, or no file"),
             (b'{\n"a": ', "is wrong in line 2: expecting value"),
-            (b" " * (MOST_BYTES + 1), "larger than 4 MiB"),
+            (b" " * (MOST_BYTES + 1), "larger than 2 MiB"),
             (b"false", "no document is valid"),
         ],
     )
@@ -138,6 +157,34 @@ class TestLadder:
         assert str(path) in report.reason
         assert reason in report.reason
         assert state.check(b"1")
+
+    def test_too_complicated_to_compile(self, schema, monkeypatch, caplog):
+        """Nobody wrote the grammar's lines, so none is named."""
+        refused = Schema("start: missing", frozenset())
+        monkeypatch.setattr(schemas, "compile_schema", lambda *arguments: refused)
+
+        reason = climbed(schema, b"{")[1].reason
+
+        assert reason == f"window: the schema {schema} is too large or complicated to be compiled"
+        assert [record.getMessage() for record in caplog.records] == [reason[8:]]
+
+    def test_a_slow_schema_is_not_waited_for(self, schema, monkeypatch):
+        """It is read in the background, too; until then there is JSON, and no rung waits again."""
+        ready, compile_schema = threading.Event(), schemas.compile_schema
+
+        def slow(*arguments):
+            assert ready.wait(30)
+            return compile_schema(*arguments)
+
+        monkeypatch.setattr(schemas, "compile_schema", slow)
+        monkeypatch.setattr(schemas, "COMPILE_S", 0.01)
+        state, report = climbed(schema, b'{"kind": "')
+        assert report.reason.count("is not compiled yet") == 1
+        assert state.check(b"three")
+
+        ready.set()
+        while climbed(schema, b'{"kind": "')[1].reason is not None:
+            time.sleep(0.001)
 
     def test_what_is_no_plain_file_is_not_opened(self, tmp_path):
         path = tmp_path / "pipe.json"
