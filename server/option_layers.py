@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from server.option_table import OVERRIDABLE, OVERRIDES, TABLE
+from server.option_table import OVERRIDABLE, OVERRIDES, TABLE, Option
 from server.options import Options, value_of, with_values
 
 EDITOR_LAYERS = frozenset(
@@ -171,6 +171,8 @@ class _Reader:
                 "which of its files are used: set it in your editor's own settings",
             )
             return {}
+        if row.kind == "paths" and isinstance(value, Mapping):
+            value = self._right_entries(row, full, value)
         try:
             return {key: row.checked(value)}
         except ValueError:
@@ -179,6 +181,23 @@ class _Reader:
                 full, f"{full} is {_shown(value)}; allowed is {row.allowed}; it stays {shown}"
             )
             return {}
+
+    def _right_entries(self, row: Option, full: str, value: Mapping[str, Any]) -> dict[str, Any]:
+        """The entries that may be set; each other one is a problem of its own."""
+        right = dict[str, Any]()
+        for name, path in value.items():
+            if path is None:
+                continue
+            try:
+                row.checked({name: path})
+                right[name] = path
+            except ValueError:
+                self._problem(
+                    full,
+                    f"{full}: {_shown(name)} is {_shown(path)}; allowed is a path that is not "
+                    "empty, for a name that is not; this entry is left out",
+                )
+        return right
 
     def _overrides(self, path: str, value: object) -> None:
         """Take the options of one language (`path` starts with its identifier), or of several."""

@@ -224,6 +224,23 @@ class TestMerge:
             f"initializationOptions: there is no option midtoken.{key}; is midtoken.{meant} meant?"
         ]
 
+    def test_wrong_entries(self):
+        """Of paths by name, those that are right are kept; each wrong one is named."""
+        files = {"*.zip": 5, "*.calc": "c.lark", "": "x.lark", "*.a": "", "*.b": None}
+
+        options, problems = editor({"grammar": {"files": files, "schemas": {"*.json": []}}})
+
+        assert options.grammar.files == {"*.calc": "c.lark"}
+        assert options.grammar.schemas == {}
+        rest = "allowed is a path that is not empty, for a name that is not; this entry is left out"
+        where = "initializationOptions: midtoken.grammar"
+        assert messages(problems) == [
+            f'{where}.files: "*.zip" is 5; {rest}',
+            f'{where}.files: "" is "x.lark"; {rest}',
+            f'{where}.files: "*.a" is ""; {rest}',
+            f'{where}.schemas: "*.json" is []; {rest}',
+        ]
+
     def test_unlike_anything(self):
         """A name without a close one is named alone."""
         assert editor({"xyz": 1})[1] == [
