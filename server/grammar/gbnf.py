@@ -21,7 +21,8 @@ MOST_REPEATS = 2000
 """More repetitions than these are refused, as in llama.cpp."""
 
 MOST_NESTED = 24
-"""Brackets in brackets. The engine takes 27, and does not name the line."""
+"""Brackets in brackets, and repetitions in a row, which are written with brackets. The engine takes
+27, and does not name the line."""
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\#[^\n]*)|(?P<line>\n)|(?P<name>[A-Za-z0-9_-]+)|(?P<is>::=)
@@ -174,9 +175,12 @@ class _Parser:
 
     def _repeated(self, element: str) -> str:
         """An element with the repetitions after it."""
+        start = self._at
         while self._next().kind == "repeat":
             token = self._next()
             self._at += 1
+            if self._at - start > MOST_NESTED:
+                raise self._error(token.line, f"more than {MOST_NESTED} repetitions in a row")
             if element:
                 element = self._with_count(element, token)
         return element

@@ -127,6 +127,7 @@ def test_words_may_be_broken_anywhere():
         (r'root ::= "\uD800"', 1, r"\uD800 is no character"),
         (r'root ::= "\U00110000"', 1, r"\U00110000 is no character"),
         ("root ::=\n" + "(" * 5000, 2, "brackets are nested deeper than 24"),
+        ('root ::= "a"\n  \nb ::= "b"' + "*" * 10**5, 3, "more than 24 repetitions in a row"),
         ("root ::= <think>", 1, "'<think>' is not GBNF"),
     ],
 )
