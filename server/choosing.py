@@ -118,7 +118,7 @@ class Chooser:
             if values[token] == -np.inf:
                 break
             if token in self.stops:
-                if self.mask is None or self.mask.may_end():
+                if self.mask is None or self._may_end(self.mask, refused):
                     return token, refused
                 refused = True
                 values[list(self.stops)] = -np.inf
@@ -133,6 +133,15 @@ class Chooser:
             else:
                 values[token] = -np.inf
         return None
+
+    @staticmethod
+    def _may_end(mask: Mask, refused: bool) -> bool:
+        """Whether the text may end.
+
+        Where a grammar decides, a model that was refused its favourite does not say by its next
+        wish that it is at an end.
+        """
+        return mask.could_end() if refused and mask.decides else mask.may_end()
 
 
 def chooser_for(

@@ -18,7 +18,6 @@ from healing.sampling import GREEDY, Sampling
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
 from server.blocks import (
-    finish_block,
     inside_at,
     line_end_of,
     restore_line_ends,
@@ -34,7 +33,7 @@ from server.grammar.fit import Fits
 from server.grammar.ladder import Mode
 from server.grammar.languages import ladder_for
 from server.grammar.report import GrammarReport
-from server.grammar_checks import GIVEN_UP, GrammarChecks, finish_fitting, shown_length
+from server.grammar_checks import GIVEN_UP, NOT_ALLOWED, GrammarChecks, finish_fitting, fits_of
 from server.prompt import build_prompt
 from server.report import Completion, Item, TokenCounts
 from server.rules import place_at, settled
@@ -169,7 +168,8 @@ class Completer:
             if on_text:
                 text = so_far.generation.text
                 if so_far.fits is not None:
-                    text = text[: so_far.fits.wanted]
+                    # Before closers the text may be cut anywhere.
+                    text = b"" if place.rest.strip() else text[: so_far.fits.wanted]
                 on_text(settled(place, text).decode(errors="ignore"))
 
         answer = self.answer(snapshot, options, show)
@@ -265,10 +265,8 @@ class Completer:
         )
         if mask is None or not generation.masked:
             return answer(generation)
-        shown = finish_block(
-            place, generation.text, generation.ended in FINISHED, inside, options.multiline
-        )
-        fits = mask.fits(shown_length(generation.text, shown.text))
+        ended = generation.ended in FINISHED
+        fits = fits_of(mask, snapshot, place, generation.text, ended, inside, options.multiline)
         return replace(answer(generation), fits=fits)
 
     def forget(self, document: str) -> None:
@@ -340,9 +338,10 @@ def present(snapshot: Snapshot, answer: Answer) -> Completion:
                 finished.range_end,
             ),
         )
+    against = generation.ended == "other wishes" and not generation.text
     return Completion(
         items=items,
-        empty_reason=finished.empty_reason,
+        empty_reason=NOT_ALLOWED if against and not items else finished.empty_reason,
         ended=generation.ended,
         rules=finished.rules,
         healing=generation.healing,

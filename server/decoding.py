@@ -8,6 +8,8 @@ the text (`rules`).
 """
 
 import math
+import re
+import string
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -28,8 +30,18 @@ METHODS = ("exact", "align", "one", "off")
 
 UNWILLING = math.log(0.05)
 """If a grammar refuses the model's favourite and leaves only what the model likes less than this,
-the text ends there, if it may end there. Nothing good comes of writing against the model's will;
-and its will may be the end: instruct models end code with a fence, which no grammar knows."""
+the text ends there, if it could end there. Nothing good comes of writing against the model's will;
+and its will may be the end: instruct models end code with a fence, which no grammar knows.
+
+If nothing is left but to make another word of its last one, the text ends before that word: an
+`elif` without its `if` is no start of a name."""
+
+OTHER_WISHES = 0.95
+"""If a grammar refuses this share of what could come first, nothing is written at all: what is left
+of the probability is noise. A grammar that decides what is wanted has its way."""
+
+_WORD = re.compile(rb"[\w\x80-\xff]+\Z")
+_SIGNS = tuple(sign.encode() for sign in string.punctuation.replace("_", "") + string.whitespace)
 
 
 @dataclass(frozen=True)
@@ -42,8 +54,8 @@ class Generation:
     """For every token after the cursor (the first may share its token with typed text): natural
     log of the model's own probability of it, whatever a grammar refused."""
     ended: str
-    """`stop token`, `stop rule`, `token limit`, `other wishes` (see `UNWILLING`), or `no fitting
-    token` if the grammar allows none; `unfinished` if more is to come."""
+    """`stop token`, `stop rule`, `token limit`, `other wishes` (`UNWILLING`, `OTHER_WISHES`), or
+    `no fitting token` if the grammar allows none; `unfinished` if more is to come."""
     healing: HealingReport
     reused: int
     """Prompt tokens that were in memory."""
@@ -106,6 +118,8 @@ def generate(
             text, tuple(logprobs), ended, healed.report, reused, prompt_tokens, mask is not None
         )
 
+    if mask is not None and not sampling.temperature and _is_refused(healed.refused, mask):
+        return so_far(b"", "other wishes")
     piece = healed.visible
     ended = "stop token"
     while token is not None:
@@ -129,16 +143,33 @@ def generate(
         if choice is None:
             ended = "no fitting token"
             break
-        if mask is not None and not sampling.temperature and _is_unwilling(choice, mask):
-            ended = "other wishes"
-            break
         token = choice.token
+        piece = b"" if token is None else engine.vocabulary[token]
+        if mask is not None and not sampling.temperature and _is_unwilling(choice):
+            word = _unfinished_word(bytes(stitch.text), mask)
+            if word and not mask.decides:
+                return so_far(stitch.finish().removesuffix(word), "other wishes")
+            if mask.could_end():
+                ended = "other wishes"
+                break
         if token is not None:
             logprobs.append(choice.logprob)
-            piece = engine.vocabulary[token]
     return so_far(stitch.finish(), ended)
 
 
-def _is_unwilling(choice: Choice, mask: Mask) -> bool:
-    """Whether a text that may end here had better end."""
-    return choice.refused and choice.logprob < UNWILLING and mask.may_end()
+def _is_refused(share: float, mask: Mask) -> bool:
+    """Whether nothing had better be written where so much of the first text was refused."""
+    return share >= OTHER_WISHES and not mask.decides
+
+
+def _is_unwilling(choice: Choice) -> bool:
+    """Whether a text had better end before a token. Not that the model wants it to end."""
+    return choice.refused and choice.logprob < UNWILLING
+
+
+def _unfinished_word(text: bytes, mask: Mask) -> bytes:
+    """The word that a text ends with, if nothing may come but more of it; else empty."""
+    found = _WORD.search(text)
+    if found is None or any(mask.allows(sign) for sign in _SIGNS):
+        return b""
+    return found[0]

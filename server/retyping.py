@@ -52,6 +52,8 @@ class Healed:
     report: HealingReport
     mask: Mask | None
     """The grammar's mask for what follows; None if there is none, or it was given up."""
+    refused: float = 0.0
+    """The share of the probability that the mask refused; known of exact healing alone."""
 
 
 def no_healing(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:
@@ -122,7 +124,8 @@ def exact_healing(engine: TokenEngine, prompt: Prompt, rows: RowCache, chooser: 
         ),
     )
     token = leaf.token if leaf.visible else None
-    return Healed(slot, token, leaf.visible, logprob, report, mask)
+    refused = choice.reading.refused if mask is not None else 0.0
+    return Healed(slot, token, leaf.visible, logprob, report, mask, refused)
 
 
 def _evaluate(

@@ -4,10 +4,13 @@ The grammar notes the lengths at which a text could end (`Fits`). Where to end i
 what a person would want to go on from:
 
 1. A text that ends where it may end is kept as it is.
-2. Inside a line, where code follows: the longest start that fits. `f(║, b)` with `a, (` keeps `a`.
+2. Inside a line, where code or closers follow: the longest start that fits. `f(║, b)` with `a, (`
+   keeps `a`.
 3. Of several lines: the last whole lines that fit. A `try:` without its `except` is left out.
 4. At the end of a line, one line is kept as it is: `if x:` and `foo(a,` are what a person goes on
    from, and the mask has seen to it that it can be gone on from.
+5. Only a comma or semicolon too many is left out, where the text fits without it: before a `}`, as
+   in JSON.
 
 Where no length fits, nothing is cut for it: what follows the cursor may be broken, or wait for more
 than is written. But where the model wanted to end and was not let, it ends there after all.
@@ -23,7 +26,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Where = Literal["inside", "lines", "end"]
-"""Inside a line (code follows on it), several lines, or one line at a line's end."""
+"""Inside a line (code or closers follow on it), several lines, or one line at a line's end."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ def may_end_at(generated: bytes, length: int, fits: Fits) -> bool:
     )
 
 
+def bare_length(generated: bytes | bytearray, length: int) -> int:
+    """A length without the comma or semicolon at its end, and without blanks before and after."""
+    text = generated[:length].rstrip(b" \t")
+    return len(text[:-1].rstrip(b" \t")) if text.endswith((b",", b";")) else length
+
+
 def fitting_length(generated: bytes, length: int, fits: Fits, where: Where) -> int:
     """How many bytes of a text to keep.
 
@@ -61,6 +70,9 @@ def fitting_length(generated: bytes, length: int, fits: Fits, where: Where) -> i
     """
     if may_end_at(generated, length, fits):
         return length
+    bare = bare_length(generated, length)
+    if where != "inside" and bare in fits.lengths and generated[:bare].strip():
+        return bare
     ends = [fitting for fitting in fits.lengths if fitting < length]
     if where == "lines":
         ends = [end for end in ends if generated[end : end + 1] == b"\n"]

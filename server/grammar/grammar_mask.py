@@ -9,10 +9,10 @@ all, some or none, and rules put the missing ones back::
     mask.push(b"a +")
     mask.may_end()                                # False: neither of the two may come next
 
-It notes the lengths at which what follows would fit, for `fit`: those of whole lines, and inside a
-line those of whole words and signs. The end of the text is never refused for ever: what follows may
-be broken, and tokens written against the model's will are no good. Nor does a slow grammar ever
-stop a text: past a limit the mask lets everything pass.
+It notes the lengths at which what follows would fit, for `fit`: those of whole lines, and where
+something follows on the line those of whole words and signs. The end of the text is never refused
+for ever: what follows may be broken, and tokens written against the model's will are no good. Nor
+does a slow grammar ever stop a text: past a limit the mask lets everything pass.
 
 Whether what follows fits is asked of its first 256 bytes: where the model wants to end at once, of
 all other lengths when the text is written (`fits`), and until then of 32 bytes. An open bracket may
@@ -25,12 +25,13 @@ What is not here: the choice of tokens, and what is cut (`fit`).
 """
 
 import re
+from bisect import insort
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from time import thread_time
 
-from server.grammar.fit import Fits
+from server.grammar.fit import Fits, bare_length
 from server.grammar.ladder import Standing
 from server.grammar.report import GrammarReport
 from server.grammar.state import SyntaxState, TooSlow
@@ -71,10 +72,11 @@ class GrammarMask:
             standing: Where a climb of the ladder ended, with a state.
             follows: The texts that may follow the hole, with `\n` line ends; the first 2 kB of each
                 are looked at.
-            inside: Whether code follows on the cursor's line, so that the text may have to end
-                anywhere.
+            inside: Whether more than blanks follows on the cursor's line, so that the text may have
+                to end anywhere.
         """
         assert standing.state is not None
+        self.decides = standing.decides
         self._state = standing.state
         self._report = standing.report
         self._follows = tuple(follow[:FURTHER] for follow in follows)
@@ -108,14 +110,22 @@ class GrammarMask:
         self._count(started)
         return fits
 
-    def may_end(self) -> bool:
-        """Whether the text could end here: what follows the hole would fit, or never will."""
-        if self._reason or self._fits_here():
+    def could_end(self) -> bool:
+        """Whether the text could end here: what follows the hole would fit, or never will.
+
+        Where nothing follows it could end anywhere: more is still to be typed.
+        """
+        if self._reason or not all(follow.strip() for follow in self._follows):
             return True
-        here = len(self._text)
-        if here not in self._refused_ends:
-            self._refused_ends.append(here)
-        return len(self._refused_ends) > ENDS_REFUSED
+        return self._fits_here() or len(self._refused_ends) > ENDS_REFUSED
+
+    def may_end(self) -> bool:
+        """The same, asked because the model wants to end here; notes where it is refused."""
+        if self.could_end():
+            return True
+        if len(self._text) not in self._refused_ends:
+            self._refused_ends.append(len(self._text))
+        return self.could_end()
 
     def push(self, text: bytes) -> None:
         """Note that this was written. What was not allowed switches the mask off."""
@@ -139,6 +149,9 @@ class GrammarMask:
         if self._reason:
             return Fits((length,))
         blanks = len(self._text) - len(self._text[length:].lstrip(b" \t"))
+        bare = bare_length(self._text, length)
+        if bare < length and bare not in self._near_ends:
+            insort(self._near_ends, bare)
         self._look_further(blanks)
         if self._reason:
             return Fits((length,))
@@ -147,6 +160,28 @@ class GrammarMask:
             ends = self._best(ends)
         wanted = self.wanted
         return Fits(tuple(ends), wanted if wanted is not None and wanted < length else None)
+
+    def joins(self, shown: bytes, follow: bytes) -> bool:
+        r"""Whether a text fits between what stands before the cursor and what follows.
+
+        Args:
+            shown: The text in the place of what was written, with what rules changed in it.
+            follow: The text after the range that it replaces, with `\n` line ends.
+        """
+        if self._reason:
+            return True
+        started = thread_time()
+        probe = self._state.fork()
+        probe.rollback(len(self._text))
+        try:
+            if follow.strip():
+                return probe.check(shown + follow[:FOLLOWING])
+            return probe.feed(shown) == len(shown) and _ends_after(probe)
+        except TooSlow as error:
+            self._let_pass(str(error))
+            return True
+        finally:
+            self._count(started)
 
     @property
     def wanted(self) -> int | None:
@@ -227,10 +262,12 @@ class GrammarMask:
         """
         joins = end > 0 and self._text[end - 1] in _WORD
         for follow in self._follows:
-            # Two words that meet are one word that nobody wrote.
-            if not (joins and follow and follow[0] in _WORD) and (
-                not follow.strip() or state.check(follow[:size])
-            ):
+            if not follow.strip():
+                fits = _ends_after(state)
+            else:
+                # Two words that meet are one word that nobody wrote.
+                fits = not (joins and follow[0] in _WORD) and state.check(follow[:size])
+            if fits:
                 return True
         return False
 
@@ -260,6 +297,11 @@ class GrammarMask:
         self._seconds += thread_time() - started
         if self._seconds > PATIENCE_S and not self._reason:
             self._let_pass("the grammar is too slow for this text")
+
+
+def _ends_after(state: SyntaxState) -> bool:
+    """Whether a document may end here, or after a line end, which some grammars ask for."""
+    return state.accepting or state.fitting(b"\n", end=True) == 2
 
 
 def _unread(state: SyntaxState, follow: bytes) -> int:

@@ -43,6 +43,8 @@ class Standing:
     state: SyntaxState | None
     """At the cursor, and one's own; None if nothing is checked."""
     report: GrammarReport
+    decides: bool = False
+    """As in the `Source` of its rung."""
 
 
 def climb(
@@ -81,7 +83,7 @@ def climb(
             continue
         took = 1e3 * (perf_counter() - started)
         report = GrammarReport("on", language, rung.level, _reason(failed), state.fed, took)
-        return Standing(state, report)
+        return Standing(state, report, rung.source.decides)
     took = 1e3 * (perf_counter() - started)
     return Standing(None, GrammarReport("off", language, reason=_reason(failed), feed_ms=took))
 

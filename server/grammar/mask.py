@@ -6,6 +6,10 @@ from typing import Protocol
 class Mask(Protocol):
     """The grammar's view of the text after the cursor, as it is being written."""
 
+    @property
+    def decides(self) -> bool:
+        """Whether the grammar knows better than the model what is wanted here."""
+
     def allows(self, text: bytes) -> bool:
         """Whether the text written so far could go on with this (any bytes, also half characters).
 
@@ -18,8 +22,11 @@ class Mask(Protocol):
         What is refused from a byte on is refused however it goes on.
         """
 
-    def may_end(self) -> bool:
+    def could_end(self) -> bool:
         """Whether the text could end here: what follows the hole would fit."""
+
+    def may_end(self) -> bool:
+        """The same, asked because the model wants to end here: a refusal may be noted."""
 
     def push(self, text: bytes) -> None:
         """Note that this was written; it was allowed before."""

@@ -8,12 +8,18 @@ class ToyMask:
     """A mask by two plain tests of all that is written after the cursor."""
 
     def __init__(
-        self, viable: Callable[[bytes], bool], ends: Callable[[bytes], bool] = lambda _: True
+        self,
+        viable: Callable[[bytes], bool],
+        ends: Callable[[bytes], bool] = lambda _: True,
+        *,
+        decides: bool = False,
     ) -> None:
         """`viable` holds of every first part of a text of which it holds."""
-        self.viable, self.ends = viable, ends
+        self.viable, self.ends, self.decides = viable, ends, decides
         self.written = b""
         self.asked: list[bytes] = []
+        self.wanted = 0
+        """How often the model wanted to end in vain."""
 
     def allows(self, text: bytes) -> bool:
         return self.fitting(text) == len(text)
@@ -25,8 +31,12 @@ class ToyMask:
             size += 1
         return size
 
-    def may_end(self) -> bool:
+    def could_end(self) -> bool:
         return self.ends(self.written)
+
+    def may_end(self) -> bool:
+        self.wanted += not self.could_end()
+        return self.could_end()
 
     def push(self, text: bytes) -> None:
         self.written += text

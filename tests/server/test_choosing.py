@@ -153,6 +153,25 @@ class TestGrammar:
             assert choice.token == max(allowed, key=lambda token: row[token])
 
 
+@pytest.mark.parametrize("decides", [False, True])
+def test_wish_to_end(decides):
+    """The end as the next best wish is a wish, but where the grammar decides what is wanted."""
+    tokenization = toy.toy("qwen")[1]
+    mask = ToyMask(lambda text: text.startswith(b" "), lambda _: False, decides=decides)
+    chooser = chooser_of(tokenization, mask)
+    row = row_of(tokenization, 1)
+    [favourite, *_] = tokenization.encode(b"a")
+    row[list(chooser.stops)] = 50
+
+    chooser(row)
+    assert mask.wanted > 0
+
+    mask.wanted = 0
+    row[favourite] = 60
+    chooser(row)
+    assert (mask.wanted == 0) == decides
+
+
 class TestSampling:
     @pytest.mark.parametrize(
         "sampling",

@@ -1,5 +1,7 @@
 """The grammar of a request, from the document to what is shown, with a toy language."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +13,11 @@ from server.grammar.languages import LADDERS
 from server.grammar_checks import (
     GIVEN_UP,
     MOST_CLOSERS,
+    NOT_ALLOWED,
     RULE,
     GrammarChecks,
     finish_fitting,
+    fits_of,
     follows_at,
     shown_length,
 )
@@ -167,6 +171,19 @@ class TestRule:
 
         assert (text, good) == (b"a)", True)
 
+    def test_before_closers(self):
+        """Where closers follow, one line is cut as inside a line."""
+        text, rules, good = finished(Place(b"f(", b")", b"\n"), b"a, [", Fits((1,)), "never")
+
+        assert (text, good) == (b"a)", True)
+        assert rules[-1] == RULE
+
+    def test_comma_too_many(self):
+        """At a line's end a comma is left out if the text fits without it only."""
+        text, rules, good = finished(self.LINE, b"a,", Fits((1,)), "never")
+
+        assert (text, rules, good) == (b"a", (RULE,), True)
+
     @given(st.binary(max_size=12), st.binary(max_size=12))
     def test_shown_length(self, generated, shown):
         """The longest common start."""
@@ -174,6 +191,71 @@ class TestRule:
 
         assert generated[:length] == shown[:length]
         assert generated[: length + 1] != shown[: length + 1] or length == len(generated)
+
+
+def fits_after(text: str, generated: bytes, multiline: str = "never") -> tuple[str, bool | None]:
+    """What is shown of a text that was written in a document, and whether what follows fits."""
+    snapshot = snapshot_of(text)
+    place = place_at(snapshot)
+    mask, _ = GrammarChecks().begin(snapshot, place, LADDERS["brackets"], "auto")
+    mask.push(generated)
+    fits = fits_of(mask, snapshot, place, generated, True, b"", multiline)
+    shown, good = finish_fitting(place, generated, True, b"", multiline, fits)
+    return shown.text.decode(), good
+
+
+class TestShown:
+    """What is judged is what is shown, with the closers that are put back."""
+
+    @pytest.mark.parametrize(
+        ("text", "generated", "expected"),
+        [
+            ("(a║)\nb", b", b", (", b)", True)),
+            ("([║])\nb", b"a", ("a])", True)),
+            ("([║])\nb", b"a, (", ("a,])", True)),
+            ("((║)\nb", b"a", ("a)", True)),
+            ("((║)\nb", b"a)", ("a)", True)),
+            ("(║)", b"a", ("a)", True)),
+            ("((║)", b"a", ("a)", False)),
+            ("(║", b"a", ("a", False)),
+            ("(║", b"a)", ("a)", True)),
+        ],
+    )
+    def test_closers(self, text, generated, expected):
+        """The text is cut to the longest that fits, or it is said that it does not."""
+        assert fits_after(text, generated) == expected
+
+    @given(
+        st.sampled_from(["(a║)\nb", "([║])\n", "((║)\nb)", "f(║,)", "(║\n)", "║", "a;(║];"]),
+        st.text("ab([)], \n;", max_size=8).map(str.encode),
+        st.sampled_from(["never", "auto", "always"]),
+    )
+    def test_is_true(self, text, generated, multiline):
+        """Where what follows is said to fit, the document is one that could be gone on from."""
+        snapshot = snapshot_of(text)
+        before, after = snapshot.text[: snapshot.cursor], snapshot.text[snapshot.cursor :]
+        if open_brackets(before + generated) is None:
+            return
+        shown, good = fits_after(text, generated, multiline)
+        place = place_at(snapshot)
+        if not good or not shown:
+            return
+        kept = len(place.closers.rstrip(b" ")) if place.closers is not None else 0
+        follow = after[kept:]
+        opened = open_brackets(before + shown.encode() + follow)
+        assert opened is not None
+        assert opened == b"" or follow.strip()
+
+
+class TestReason:
+    def test_other_wishes(self, toy_answer):
+        """Where nothing is written against the model's will, that is the reason."""
+        snapshot, answer = toy_answer("a║")
+        generation = replace(answer.generation, text=b"", ended="other wishes")
+        completion = present(snapshot, replace(answer, generation=generation))
+
+        assert completion.items == ()
+        assert completion.empty_reason == NOT_ALLOWED
 
 
 @pytest.fixture(scope="module")

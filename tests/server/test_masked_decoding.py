@@ -1,5 +1,7 @@
 """The decoding loop under a grammar's mask, with toy languages."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -115,6 +117,65 @@ def test_the_model_is_not_forced(write, tiny_completer):
 
     assert (generation.text, generation.ended) == (b"f(a)", "other wishes")
     assert len(generation.logprobs) == len(script)
+
+
+def test_an_end_that_nobody_wanted(write, tiny_completer):
+    """Where the model wants what is refused and the text could not end, no end is noted."""
+    script = tiny_completer.tokenization.encode(b"f(a")
+    wish = tiny_completer.tokenization.encode(b"]")
+    engine = Scripted(tiny_completer.engine, script + wish * 20)
+    mask = ToyMask(lambda text: b"]" not in text, lambda _: False, decides=True)
+
+    write(mask, engine=engine, tokens=len(script) + 3)
+
+    assert len(mask.written) > 3
+    assert mask.wanted == 0
+
+
+def keyword(text: bytes) -> bool:
+    """After the word `elif` nothing may come but more of a word."""
+    return re.match(rb"(?s)(.*\W)?elif\W", text) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "decides", "expected"),
+    [
+        (b"elif", False, b""),
+        (b"a = b\n  elif", False, b"a = b\n  "),
+        (b"elif", True, None),
+        (b"elife", False, b"elife"),
+    ],
+    ids=["at once", "later", "a grammar that decides", "another word"],
+)
+def test_word_that_is_none(write, tiny_completer, said, decides, expected):
+    """Where the model's last word could only become another one, it is not written."""
+    encode = tiny_completer.tokenization.encode
+    engine = Scripted(tiny_completer.engine, encode(said) + encode(b" x:"))
+    mask = ToyMask(keyword, decides=decides)
+    if said == b"elife":
+        mask.viable = lambda text: not text.startswith(b"elife ")
+
+    generation = write(mask, engine=engine)
+
+    if expected is None:
+        assert generation.text.startswith(said)
+    else:
+        assert (generation.text, generation.ended) == (expected, "other wishes")
+
+
+@pytest.mark.parametrize("decides", [False, True])
+def test_first_text_that_is_refused(write, tiny_completer, decides):
+    """Nothing is written against all that the model wants, but where a grammar decides."""
+    [first] = tiny_completer.tokenization.encode(b")")
+    engine = Scripted(tiny_completer.engine, [first])
+    engine.tempting = [first]
+    mask = ToyMask(brackets, decides=decides)
+
+    generation = write(mask, "exact", b"x", engine=engine)
+
+    assert generation.masked
+    assert (generation.ended == "other wishes" and not generation.text) != decides
+    assert mask.written.startswith(generation.text)
 
 
 def test_the_end_may_be_refused(write, tiny_completer):

@@ -34,6 +34,14 @@ class TestPlaces:
         """One line at a line's end is what a person goes on from."""
         assert kept(b"foo(a,", [3], "end") == b"foo(a,"
 
+    @pytest.mark.parametrize("text", [b"a,", b"a ;", b"a,  "])
+    def test_comma_too_many(self, text):
+        """But not a comma without which the text fits."""
+        for where in ("lines", "end"):
+            assert kept(text, [1], where) == b"a"
+            assert kept(text, [], where) == text
+        assert kept(b"a\nb,", [1, 3], "lines") == b"a\nb"
+
     @pytest.mark.parametrize("where", ["inside", "lines", "end"])
     def test_nothing_fits(self, where):
         """Where nothing fits, nothing is cut; nor does nothing at all count as fitting."""
@@ -52,7 +60,7 @@ fits = st.builds(
     st.lists(st.integers(0, 12), unique=True).map(lambda ends: tuple(sorted(ends))),
     st.none() | st.integers(0, 12),
 )
-texts = st.text("a \n", min_size=12, max_size=12).map(str.encode)
+texts = st.text("a, \n", min_size=12, max_size=12).map(str.encode)
 places = st.sampled_from(["inside", "lines", "end"])
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.grammar.fit import Fits
 from server.grammar.grammar_mask import COMPARED, FOLLOWING, NEAR, GrammarMask
 from server.grammar.kept import KeptStates
 from server.grammar.ladder import climb
@@ -19,6 +20,11 @@ def mask_at(before, *follows, inside=False, lark=BRACKETS):
 
 def is_start(text):
     return open_brackets(text) is not None
+
+
+def is_whole(text, follow):
+    """Whether what follows fits, or if nothing does, the document may end."""
+    return is_start(text + follow) if follow.strip() else open_brackets(text) == b""
 
 
 class TestWhatMayCome:
@@ -97,7 +103,53 @@ class TestEnds:
     @pytest.mark.parametrize("follow", [b"", b"\n\n"])
     def test_end_of_the_document(self, follow):
         """Where nothing follows, the text may end anywhere: more is still to be typed."""
-        assert mask_at(b"(((", follow).may_end()
+        mask = mask_at(b"(((", follow)
+
+        assert mask.may_end()
+        assert mask.fits(0) == Fits()
+
+        mask.push(b")))")
+        assert mask.fits(3) == Fits((3,))
+
+    def test_asked_without_noting(self):
+        """That the text could not end is no sign that the model wanted to."""
+        mask = mask_at(b"(", b"]")
+        mask.push(b"a")
+        for _ in range(4):
+            assert not mask.could_end()
+        assert mask.wanted is None
+
+        assert not mask.may_end()
+        assert mask.wanted == 1
+
+    @pytest.mark.parametrize(
+        ("before", "shown", "follow", "expected"),
+        [
+            (b"(", b"a)", b"\nb", True),
+            (b"(", b"a", b"\nb)", True),
+            (b"(", b"a]", b"\nb", False),
+            (b"(", b"a)", b")", False),
+            (b"(", b"a)", b"\n", True),
+            (b"(", b"a", b"\n", False),
+        ],
+        ids=["closed", "closed later", "wrong", "closed twice", "at the end", "open at the end"],
+    )
+    def test_what_is_shown(self, before, shown, follow, expected):
+        """A text with other closers than those that were written is judged from the cursor on."""
+        mask = mask_at(before, follow)
+        mask.push(b"a")
+
+        assert mask.joins(shown, follow) == expected
+        assert mask.allows(b"b")
+
+    def test_comma_too_many(self):
+        """Whether the text fits without the comma at its end is found out as well."""
+        mask = mask_at(b"", b"\n", lark='start: "a" (", a")* "\\n"')
+        mask.push(b"a, a")
+        mask.push(b", ")
+
+        assert mask.fits(6).lengths == (4,)
+        assert mask.fits(5).lengths == (4,)
 
     def test_not_for_ever(self):
         """What follows may be broken: the end is refused at some places only, and it is said."""
@@ -128,8 +180,7 @@ class TestEnds:
         fitting = [
             end
             for end in range(len(text) + 1)
-            if (is_start(before + text[:end] + follow) or not follow.strip())
-            and not (end and glued(text[:end], follow))
+            if is_whole(before + text[:end], follow) and not (end and glued(text[:end], follow))
         ]
         noted = mask.fits(len(text)).lengths
         assert set(noted) <= set(fitting)
