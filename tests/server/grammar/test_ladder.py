@@ -1,5 +1,6 @@
 """Climbing down: the first rung that fits is taken, and every one before it leaves a reason."""
 
+from dataclasses import replace
 from time import thread_time
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from server.errors import GrammarError
 from server.grammar.kept import KeptStates
 from server.grammar.ladder import climb
+from server.grammar.schemas import with_schema
+from server.grammar.user_grammars import grammar_ladder
 from tests.server.grammar.toys import BRACKETS, WILD, ladder, rung
 
 WORDS = "start: (/[a-z]+/ | /\\n/)*"
@@ -39,6 +42,24 @@ class TestRungs:
 
         assert standing.report.level == "statement"
         assert standing.report.reason == "full: line 3 does not fit toy words"
+
+    def test_decides(self):
+        """Whether the grammar knows what is wanted is said of the rung that was taken."""
+        words, other = rung("full", "words", WORDS), rung("structural", "any", ANY)
+        schema = replace(words, source=replace(words.source, decides=True))
+
+        assert stand(b"a", schema, other).decides
+        assert not stand(b"(", schema, other).decides
+
+    def test_schemas_and_own_grammars_decide(self, tmp_path):
+        """What a person attached to a document knows what is wanted in it."""
+        path = tmp_path / "a.json"
+        path.write_text('{"type": "boolean"}')
+        (tmp_path / "a.lark").write_text('start: "a"*')
+        with_json = with_schema(path, lambda _: (rung("structural", "any", ANY),))(b"")
+
+        assert [one.source.decides for one in with_json] == [True] * (len(with_json) - 1) + [False]
+        assert [one.source.decides for one in grammar_ladder(tmp_path / "a.lark")(b"")] == [True]
 
     def test_window(self):
         """A rung is given its window; lines are those of the document."""
