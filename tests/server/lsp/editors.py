@@ -54,11 +54,48 @@ _SNIPPETS = {"snippetSupport": True, "insertReplaceSupport": True, "preselectSup
 VSCODE = Editor("Visual Studio Code", ("utf-16",), "utf-16", True, True, _SNIPPETS)
 NEOVIM_11 = Editor("Neovim", ("utf-8", "utf-16", "utf-32"), "utf-8", False, True, _SNIPPETS)
 NEOVIM_12 = Editor("Neovim", ("utf-8", "utf-16", "utf-32"), "utf-8", True, True, _SNIPPETS)
+NVIM_CMP = Editor(
+    "Neovim",
+    ("utf-8", "utf-16", "utf-32"),
+    "utf-8",
+    False,
+    True,
+    {
+        **_SNIPPETS,
+        "commitCharactersSupport": True,
+        "deprecatedSupport": True,
+        "tagSupport": {"valueSet": [1]},
+        "resolveSupport": {"properties": ["documentation", "detail", "additionalTextEdits"]},
+        "insertTextModeSupport": {"valueSet": [1, 2]},
+        "labelDetailsSupport": True,
+    },
+)
+"""Neovim 0.11 with nvim-cmp, from what `cmp_nvim_lsp.default_capabilities` says."""
+BLINK_CMP = Editor(
+    "Neovim",
+    ("utf-8", "utf-16", "utf-32"),
+    "utf-8",
+    False,
+    True,
+    {
+        "snippetSupport": True,
+        "commitCharactersSupport": False,
+        "documentationFormat": ["markdown", "plaintext"],
+        "deprecatedSupport": True,
+        "preselectSupport": False,
+        "tagSupport": {"valueSet": [1]},
+        "insertReplaceSupport": True,
+        "resolveSupport": {"properties": ["documentation", "detail", "additionalTextEdits"]},
+        "insertTextModeSupport": {"valueSet": [1]},
+        "labelDetailsSupport": True,
+    },
+)
+"""Neovim 0.11 with blink.cmp, from what its `get_lsp_capabilities` says."""
 EGLOT = Editor("Eglot", ("utf-32", "utf-8", "utf-16"), "utf-32", False, True)
 HELIX = Editor("helix", ("utf-8", "utf-32", "utf-16"), "utf-8", False, True, _SNIPPETS)
 OLD = Editor("an old client", None, "utf-16")
 
-EDITORS = (VSCODE, NEOVIM_11, NEOVIM_12, EGLOT, HELIX, OLD)
+EDITORS = (VSCODE, NEOVIM_11, NEOVIM_12, NVIM_CMP, BLINK_CMP, EGLOT, HELIX, OLD)
 BY_ENCODING = (VSCODE, NEOVIM_12, EGLOT)
 """One editor for each encoding."""
 

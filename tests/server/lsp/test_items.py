@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from tests.server.lsp import editing
 from tests.server.lsp.client import AUTOMATIC, INVOKED, Client, range_of
-from tests.server.lsp.editors import BY_ENCODING, NEOVIM_12, VSCODE, Editor, editor_id
+from tests.server.lsp.editors import (
+    BLINK_CMP,
+    BY_ENCODING,
+    NEOVIM_12,
+    NVIM_CMP,
+    VSCODE,
+    Editor,
+    editor_id,
+)
 from tests.server.lsp.properties import in_this_loop
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -94,6 +102,18 @@ async def test_menu_fields(client: Client):
     assert item["detail"] == "tiny llama"
     assert item["textEdit"]["range"] == range_of(((0, 11), (0, 11)))
     assert "insertText" not in item
+
+
+@pytest.mark.parametrize("editor", [NVIM_CMP, BLINK_CMP], ids=["nvim-cmp", "blink.cmp"])
+async def test_menus_of_plugins(connect, editor: Editor):
+    """They filter by the word before the cursor, and apply the edit: it inserts the remainder."""
+    client = await connect(editor)
+    client.open(URI, "print(reader.numb)\n")
+    [item] = (await client.menu(URI, (0, 17)))["items"]
+
+    assert item["filterText"].startswith("numb")
+    assert item["insertTextFormat"] == 1
+    assert item["textEdit"]["range"] == range_of(((0, 17), (0, 17)))
 
 
 @pytest.mark.parametrize("text", ["x = [", "def f():", "if x:\n", "", "\r\n", "class R", "a\r\nb"])
