@@ -78,7 +78,7 @@ def fitting_length(generated: bytes, length: int, fits: Fits, where: Where) -> i
         ends = [end for end in ends if generated[end : end + 1] == b"\n"]
     elif where == "end":
         ends = []
-    if fits.wanted is not None:
-        ends = ends or [fits.wanted]
-    kept = [end for end in ends if end < length and generated[:end].strip()]
+    kept = [end for end in ends if generated[:end].strip()]
+    if not kept and fits.wanted is not None and fits.wanted < length:
+        kept = [fits.wanted] if generated[: fits.wanted].strip() else []
     return kept[-1] if kept else length
