@@ -247,6 +247,8 @@ class Service:
                 job.answer = await self._worker.submit(job.ticket, work)
                 if not job.ticket.cancelled:  # else it may be the work of a model that was replaced
                     self._memory.add(key, typed, job.answer)
+            except Cancelled as error:
+                job.failure = error.with_traceback(None)  # else job and frame keep each other
             except Exception as error:
                 job.failure = error
             finally:

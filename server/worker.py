@@ -126,10 +126,16 @@ class Worker(Generic[Owned]):
                 future.set_result(result)  # type: ignore[arg-type]
 
         def job() -> None:
+            result: Result | None = None
+            error: BaseException | None = None
             try:
-                result, error = work(), None
+                result = work()
+            except Cancelled as cancelled:
+                # Its frames would keep all that the work had, this one included: a circle that
+                # is only found when garbage is looked for, and native memory does not hurry that.
+                error = cancelled.with_traceback(None)
             except BaseException as failure:
-                result, error = None, failure
+                error = failure
             if not loop.is_closed():
                 loop.call_soon_threadsafe(settle, result, error)
 
