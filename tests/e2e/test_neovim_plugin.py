@@ -22,7 +22,8 @@ require('midtoken').setup({
 })
 """
 
-PIDS = "return vim.fn.system('pgrep -P ' .. vim.fn.getpid() .. ' -f serve')"
+# As a list, since the shell of a command line would be found as well, and be gone a moment later.
+PIDS = "return vim.fn.system({'pgrep', '-P', vim.fn.getpid(), '-f', 'serve'})"
 
 
 def plugin_setup(*more: str) -> str:
