@@ -4,10 +4,6 @@ Tokens are written as what they spell. `allows(prefix, *pieces)` says whether th
 `prefix` has the path of all pieces but the last, with the last one as a leaf across the cursor.
 """
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -16,20 +12,9 @@ from healing.covers import CoveringTree, covering_tree
 from healing.stitch import Stitch
 from healing.tokenization import Tokenization
 from healing.vocabulary import TokenKind
-from tests.healing.real import DEFAULT, file_of, tokenization_of_file
 from tests.healing.test_structure import holds
 
 pytestmark = pytest.mark.model
-
-TESTS = Path(__file__).parents[1]
-GOLDEN = TESTS / "golden"
-SHARED = TESTS.parents[1] / "shared" / "cases"
-
-
-@pytest.fixture(scope="module")
-def tokenization() -> Iterator[Tokenization]:
-    with tokenization_of_file(file_of(DEFAULT)) as found:
-        yield found
 
 
 class Case:
@@ -381,34 +366,3 @@ def test_30_exact_end(case):
 def test_odd_characters(case, prefix: str, continuation: str):
     """Characters that other healers strip, replace or split."""
     assert case(prefix).continues(continuation)
-
-
-def covers_file() -> Path:
-    """The cases next to a checkout where they are kept there, else the copy in the tests."""
-    shared = SHARED / "covers.jsonl"
-    return shared if shared.exists() else GOLDEN / "covers.jsonl"
-
-
-CASES = [json.loads(line) for line in covers_file().read_text().splitlines()]
-
-
-@pytest.mark.parametrize("entry", CASES, ids=[entry["id"] for entry in CASES])
-def test_golden_cover(case, entry: dict):
-    """The tokens of the whole text, up to the one across the cursor, are in the tree."""
-    prefix = case(entry["prefix"])
-    vocabulary = prefix.tokenization.vocabulary
-    whole = prefix.tokenization.encode((entry["prefix"] + entry["continuation"]).encode())
-
-    assert whole[: len(entry["gold_tokens"])] == entry["gold_tokens"]
-    assert [vocabulary[token] for token in entry["gold_tokens"]] == [
-        piece.encode() for piece in entry["gold_pieces"]
-    ]
-    assert prefix.tokenization.encode(prefix.typed) == entry["prefix_tokens"]
-    assert holds(prefix.tree, whole)
-
-
-def test_golden_files_are_the_shared_ones():
-    """Where both are there, the copy is up to date."""
-    for copy in GOLDEN.glob("*.jsonl"):
-        if (SHARED / copy.name).exists():
-            assert copy.read_text() == (SHARED / copy.name).read_text()
