@@ -1,4 +1,4 @@
-"""Random JSON: values, ways to write them, schemas with a value that they allow."""
+"""Random JSON: values, ways to write them, schemas with a value that they allow; what fits them."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from server.grammar.state import Template
+from server.grammar.json_schema import compile_schema
+from server.grammar.state import Template, compile_grammar
 
 names = st.sampled_from(["a", "b", "ab", "name", "ä", "x/y", 'q"', "", "😀", "a b"])
 scalars = (
@@ -36,6 +37,18 @@ def fits(template: Template, text: bytes) -> bool:
     """Whether a text is a whole document."""
     state = template.state()
     return state.feed(text) == len(text) and state.accepting
+
+
+def template(schema: object, comments: bool = False, escapes: bool = True) -> Template:
+    """The grammar of the documents that a schema allows; what is optional is `compile_schema`'s."""
+    text = json.dumps(schema).encode()
+    return compile_grammar("x", compile_schema("x", text, comments, escapes).lark)
+
+
+def accepted_part(schema: object, text: str) -> str:
+    """The part of a text that a schema accepts; the text itself if that is all of it."""
+    state = template(schema).state()
+    return text.encode()[: state.feed(text.encode())].decode("utf-8", "replace")
 
 
 def written(value: object, random: Random, comments: bool = False, escapes: bool = True) -> bytes:

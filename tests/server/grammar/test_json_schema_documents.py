@@ -6,17 +6,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.grammar.json_schema import compile_schema
-from server.grammar.state import compile_grammar
-from tests.server.grammar.json_documents import fits, names, schemas, values, written
+from tests.server.grammar.json_documents import fits, names, schemas, template, values, written
 
 seeds = st.integers(0, 2**32).map(Random)
 NOT_LISTED = "not listed"
-
-
-def template(schema, comments=False, escapes=True):
-    text = json.dumps(schema).encode()
-    return compile_grammar("x", compile_schema("x", text, comments, escapes).lark)
 
 
 @settings(max_examples=100, deadline=None)

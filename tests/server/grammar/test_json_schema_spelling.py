@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.server.grammar.json_documents import fits
-from tests.server.grammar.test_json_schema import rejected_at, template
+from tests.server.grammar.json_documents import accepted_part, fits, template
 
 
 def test_keys_are_known_in_all_their_spellings():
@@ -12,7 +11,7 @@ def test_keys_are_known_in_all_their_spellings():
     for key in (r"a\/ä", r"\u0061/ä", r"a\u002F\u00e4", r"a\u002f\u00E4"):
         assert fits(template(schema), f'{{"{key}": 1}}'.encode())
         assert not fits(template(schema), f'{{"{key}": 2}}'.encode())
-    assert rejected_at(schema, r'{"a/ä": 1, "a\u002f\u00e4"').endswith(r"\u00e4")
+    assert accepted_part(schema, r'{"a/ä": 1, "a\u002f\u00e4"').endswith(r"\u00e4")
 
 
 @pytest.mark.parametrize(
