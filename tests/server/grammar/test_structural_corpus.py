@@ -18,11 +18,11 @@ import pytest
 import yaml
 
 from server.grammar import structural_lexemes
-from server.grammar.state import SyntaxState, Template, compile_grammar
 from server.grammar.structural import LADDERS
 from server.grammar.structural_lexemes import Lexemes
 from tests.server.grammar.corpora import fetch_debian, fetch_npm, sources
 from tests.server.grammar.corpus import accepts_every_cut, cuts, mutated, sample
+from tests.server.grammar.structural_states import behind, template
 
 FILES = 350
 """Files of each language, as far as there are so many."""
@@ -105,29 +105,13 @@ def texts(language: str) -> dict[Path, bytes]:
 
 
 def is_script(path: Path) -> bool:
-    """Whether a file is a script of a shell, by its name or first line."""
+    """Whether a file is a script of a shell, by its name or its folder."""
     return path.suffix == ".sh" or "/completions/" in str(path)
 
 
 def line(path: Path, text: bytes, offset: int) -> str:
     """Where an offset is, for a person."""
     return f"{path}:" + str(text.count(b"\n", 0, offset) + 1)
-
-
-@cache
-def template(language: str) -> Template:
-    source = LADDERS[language](b"")[0].source
-    return compile_grammar(source.name, source.lark())
-
-
-def behind(language: str, before: bytes) -> SyntaxState | None:
-    """The state of the first rung whose window fits; None if there is none."""
-    for rung in LADDERS[language](before):
-        window = rung.window(before)
-        state = template(language).state()
-        if state.feed(window, 20) == len(window):
-            return state
-    return None
 
 
 def places(language: str, text: bytes) -> list[int]:
