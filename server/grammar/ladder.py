@@ -13,7 +13,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Literal
 
 from server.errors import GrammarError
@@ -31,6 +31,13 @@ Mode = Literal["auto", "structural", "off"]
 RUNG_S = 0.15
 """The longest that a rung may take to read its window: some 20 kB at the slowest grammar's pace.
 What it has read is kept, so that the next request goes on from there."""
+
+CLIMB_S = 0.25
+"""The longest that all rungs may take together; what is not tried then has its turn in the next
+request, when those before it have read on."""
+
+LONGEST_WINDOW = 1 << 18
+"""Bytes of a window that are read: a state keeps some 90 bytes for each of them."""
 
 COMPILE_S = 1.0
 """The longest wait for a grammar to be compiled; the largest takes 0.3 s."""
@@ -74,10 +81,13 @@ def climb(
             rungs = _rungs(ladder, language, before, mode)
     except GrammarError as error:
         return Standing(None, GrammarReport("off", language, reason=str(error)))
+    begun = thread_time()
     for number, rung in enumerate(rungs):
+        left = CLIMB_S - (thread_time() - begun)
+        key = document, f"{number} {rung.source.name}"
         try:
             with _said("the rung"):
-                state = _stand(kept, (document, f"{number} {rung.source.name}"), rung, before)
+                state = _stand(kept, key, rung, before, min(left, RUNG_S))
         except GrammarError as error:
             failed.setdefault(str(error), []).append(rung.level)
             continue
@@ -124,11 +134,17 @@ def _rungs(ladder: Ladder | None, language: str, before: bytes, mode: Mode) -> t
     return rungs
 
 
-def _stand(kept: KeptStates, key: tuple[str, str], rung: Rung, before: bytes) -> SyntaxState:
+def _stand(
+    kept: KeptStates, key: tuple[str, str], rung: Rung, before: bytes, seconds: float
+) -> SyntaxState:
     """A state of one's own behind a rung's window. Raises GrammarError: why there is none."""
+    if seconds <= 0:
+        raise GrammarError("no time was left")
     window = rung.window(before)
+    if len(window) > LONGEST_WINDOW:
+        raise GrammarError(f"what decides is longer than {LONGEST_WINDOW >> 10} KiB")
     template = templates.get(rung.source, COMPILE_S)
-    moved = kept.move(key, template, window, RUNG_S)
+    moved = kept.move(key, template, window, seconds)
     if moved.fits < len(window):
         raise GrammarError(f"{_place(before, window, moved.fits)} does not fit {rung.source.name}")
     return moved.state.fork()

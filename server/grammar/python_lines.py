@@ -8,7 +8,7 @@ triple quotes and after a backslash. Blank lines and comments belong to none::
     ([0, 6, 21], [0, 4, 4], None)
 
 A text is read once: the next text, which differs by a keystroke, is read from the last logical
-line that both have. Broken text is read as far as it makes sense: a quote that is not closed ends
+line that both have, and in a long line from a place inside it. Broken text is read as far as it makes sense: a quote that is not closed ends
 with its line, a closing bracket without its partner is passed over, and a line that begins with a
 keyword which cannot stand inside brackets ends whatever was open.
 
@@ -21,6 +21,7 @@ from bisect import bisect_right
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from server.grammar.kept import common_prefix
 
@@ -29,6 +30,9 @@ KNOWN = 4
 
 LOOK_AHEAD = 16
 """More bytes than those after an indentation which decide whether a line starts there."""
+
+SPACING = 4096
+"""Bytes between two places in a long line where reading may be taken up again."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,20 @@ class Lines:
     """How far each is indented; a tab reaches to the next multiple of 8, as CPython has it."""
     end: int | None
     """Where the last one ended, with its newline; None if the text ends inside it."""
+    places: list["_Place"] = field(repr=False)
+    """Where the last one may be taken up again, if it is long."""
+
+
+class _Place(NamedTuple):
+    """The start of a line within a logical line, outside of strings."""
+
+    position: int
+    depth: int
+    """How many brackets are open there."""
 
 
 _SHORT = rb"""'(?!'')(?:[^'\\\n]|\\.)*+'|"(?!"")(?:[^"\\\n]|\\.)*+\""""
-_TRIPLE = rb"""\'\'\'(?:[^'\\]|\\.|'(?!''))*+\'\'\'|\"\"\"(?:[^"\\]|\\.|"(?!""))*+\"\"\""""
+_TRIPLE = rb"""\'\'\'(?:[^'\\]++|\\.|'(?!''))*+\'\'\'|\"\"\"(?:[^"\\]++|\\.|"(?!""))*+\"\"\""""
 
 
 def _field(depth: int, without: bytes) -> bytes:
@@ -72,8 +86,12 @@ def _formatted(quote: bytes) -> bytes:
     return start + rb"(?:" + text + rb"|" + field + rb"|" + long_field + rb")*+" + quote
 
 
-_STRING = rb"|".join((_TRIPLE, _formatted(b"'"), _formatted(b'"'), _SHORT))
-_FLAT = rb"[^'\"#()\[\]{}\\\n]++|" + _STRING
+STRING = rb"|".join((_TRIPLE, _formatted(b"'"), _formatted(b'"'), _SHORT))
+"""A string that is closed; to be compiled with `re.DOTALL`."""
+UNCLOSED = rb"\'\'\'.*+|\"\"\".*+|'(?:[^'\\\n]|\\.)*+\\?|\"(?:[^\"\\\n]|\\.)*+\\?"
+"""One that is not: up to its line's end or the text's."""
+
+_FLAT = rb"[^'\"#()\[\]{}\\\n]++|" + STRING
 _NESTED = rb"[(\[{](?:" + _FLAT + rb"|[(\[{](?:" + _FLAT + rb")*+[)\]}])*+[)\]}]"
 
 _BLANK = re.compile(rb"(?:[ \t\f]*+(?:#[^\n]*+)?\n)*+")
@@ -83,8 +101,7 @@ _WHOLE = re.compile(rb"(?:" + _FLAT + rb"|" + _NESTED + rb")*+(?:#[^\n]*+)?\n", 
 """A logical line on one line or with a long string: most of them."""
 _PART = re.compile(
     rb"(?:" + _FLAT + rb")++|(?P<opening>[(\[{])|(?P<closing>[)\]}])|(?P<newline>\n)"
-    rb"|#[^\n]*+|(?:\'\'\'.*+|\"\"\".*+|'(?:[^'\\\n]|\\.)*+\\?|\"(?:[^\"\\\n]|\\.)*+\\?)"
-    rb"|\\\n|.",
+    rb"|#[^\n]*+|" + UNCLOSED + rb"|\\\n|.",
     re.DOTALL,
 )
 """A part of any logical line; also a string that is not closed."""
@@ -153,9 +170,12 @@ def _forget(lines: Lines) -> None:
 def _read(text: bytes, known: Lines | None, common: int) -> Lines:
     """Read a text, of which so many bytes are known from another one."""
     starts, columns, at, end = list[int](), list[int](), 0, 0
+    places = list[_Place]()
     if known is not None:
         kept = _certain(known, common)
         starts, columns = known.starts[:kept], known.columns[:kept]
+        if kept == len(known.starts):
+            places = [place for place in known.places if _is_certain(known, place[0], common)]
         if kept:  # what ended this line is not certain
             at = starts.pop()
             columns.pop()
@@ -163,21 +183,27 @@ def _read(text: bytes, known: Lines | None, common: int) -> Lines:
         at = _after(_BLANK, text, at)
         first = _after(_INDENT, text, at)
         if _REST.match(text, first):
-            return Lines(text, starts, columns, end)
+            return Lines(text, starts, columns, end, [])
         starts.append(at)
         columns.append(column_of(text[at:first]))
-        found = _line_end(text, first)
+        found = _line_end(text, first, places)
         if found is None:
-            return Lines(text, starts, columns, None)
+            return Lines(text, starts, columns, None, places)
         at = end = found
+        places = []
 
 
 def _certain(known: Lines, common: int) -> int:
     """How many lines start in the same place in every text with so many of these bytes."""
     count = bisect_right(known.starts, common)
-    while count and _after(_INDENT, known.text, known.starts[count - 1]) + LOOK_AHEAD > common:
+    while count and not _is_certain(known, known.starts[count - 1], common):
         count -= 1
     return count
+
+
+def _is_certain(known: Lines, start: int, common: int) -> bool:
+    """Whether so many bytes decide how a text goes on from the start of a line in it."""
+    return _after(_INDENT, known.text, start) + LOOK_AHEAD <= common
 
 
 def _after(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
@@ -187,12 +213,18 @@ def _after(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
     return found.end()
 
 
-def _line_end(text: bytes, at: int) -> int | None:
-    """The end of a logical line with its newline, None if the text ends before it."""
-    whole = _WHOLE.match(text, at)
+def _line_end(text: bytes, at: int, places: list[_Place]) -> int | None:
+    """The end of a logical line with its newline, None if the text ends before it.
+
+    Args:
+        text: The text.
+        at: Where the line starts, behind its indentation.
+        places: Places of it that are known; those that follow are added.
+    """
+    whole = None if places else _WHOLE.match(text, at, at + SPACING)
     if whole:
         return whole.end()
-    depth = 0
+    at, depth = newest, _ = places[-1] if places else _Place(at, 0)
     while at < len(text):
         part = _PART.match(text, at)
         assert part is not None
@@ -204,4 +236,7 @@ def _line_end(text: bytes, at: int) -> int | None:
                 depth = max(0, depth - 1)
             case "newline" if not depth or _NOT_INSIDE.match(text, at):
                 return at
+            case "newline" if at - newest >= SPACING:
+                newest = at
+                places.append(_Place(at, depth))
     return None

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
+from server.errors import GrammarError
 from server.grammar import templates
 from server.grammar.python import FULL_BYTES, NEAR_BYTES, STATEMENT_BYTES, ladder, near
 from tests.server.grammar.test_python_lines import texts
@@ -13,7 +14,10 @@ BOM = b"\xef\xbb\xbf"
 def accepted(before: bytes) -> tuple[str, str, bytes] | None:
     """The first rung whose window fits: its level, the grammar's variant, the window."""
     for rung in ladder(before):
-        window = rung.window(before)
+        try:
+            window = rung.window(before)
+        except GrammarError:
+            continue
         if templates.get(rung.source, 60).state().feed(window) == len(window):
             return rung.level, rung.source.name.removeprefix("python "), window
     return None
@@ -53,9 +57,31 @@ def test_the_whole_of_a_long_text_is_no_rung():
     assert levels == ["window", "statement", "structural"]
 
 
-def test_a_statement_without_end_is_not_checked():
-    assert ladder(b"a = [\n" + b"1,\n" * (STATEMENT_BYTES // 3)) == ()
-    assert ladder(b"a = [\n" + b"1,\n" * (STATEMENT_BYTES // 3) + b"]\n") != ()
+LONG = b"a = f([\n" + b"    '(', # [\n" * (STATEMENT_BYTES // 13)
+
+
+@pytest.mark.parametrize(
+    ("line", "window"),
+    [
+        (b"    'b', {", b"(\n[\n    'b', {"),
+        (b'  """c\n(\n  d', b'(\n[\n  """c\n(\n  d'),
+        (b"  f'{g(\n'', {\n", b"(\n[\n{\n"),
+        (b"  {b: c,\n  d", b"(\n[\n{\n  d"),
+        (b"]\n,", b"(\n,"),
+        (b"}, [\n  (d", b"(\n[\n[\n  (d"),
+    ],
+    ids=["line", "long string", "quote left open", "bracket", "closed", "broken"],
+)
+def test_of_a_long_statement_brackets_are_watched(line: bytes, window: bytes):
+    """Also where one of its lines is broken, which ends strings."""
+    assert accepted(LONG + line) == ("structural", "(structural)", window)
+
+
+def test_why_a_long_statement_is_watched_less():
+    rung, _ = ladder(LONG)
+    with pytest.raises(GrammarError, match="the statement is longer than 20 kB"):
+        rung.window(LONG)
+    assert accepted(LONG + b"])\nb")[0] == "window"
 
 
 def test_of_a_very_long_text_the_end_is_read():

@@ -138,6 +138,38 @@ def test_reading_on_is_the_same_as_reading_from_the_start(text: bytes, data: st.
         logical_lines(text[: len(text) // 2])
 
 
+@settings(deadline=None)
+@given(st.lists(texts, min_size=1, max_size=4), st.booleans())
+def test_long_lines_are_taken_up_again(parts: list[bytes], opened: bool):
+    """Places in them are the same in every text with the same start."""
+    with pytest.MonkeyPatch.context() as patch:
+        plain = fresh(b"".join(parts))
+        patch.setattr(python_lines, "SPACING", 1)
+        fresh(b"")
+        for count in range(len(parts) + 1):
+            text = b"x = [\n" * opened + b"".join(parts[:count])
+            found = logical_lines(text)
+            assert found == fresh(text)
+    if not opened:
+        assert (found.starts, found.columns, found.end) == (plain.starts, plain.columns, plain.end)
+
+
+def test_a_long_line_is_not_read_again(monkeypatch: pytest.MonkeyPatch):
+    text = b"x = [\n" + b"  'key': (1, 2),\n" * 10_000
+    fresh(text)
+    begun = []
+    line_end = python_lines._line_end
+
+    def counted(text, at, places):
+        begun.append(places[-1].position if places else at)
+        return line_end(text, at, places)
+
+    monkeypatch.setattr(python_lines, "_line_end", counted)
+    for end in range(10):
+        logical_lines(text + b"'abc': (4,"[:end])
+    assert min(begun) > len(text) - 3 * python_lines.SPACING
+
+
 def test_reading_on_in_real_files_that_are_edited():
     random = Random(12)
     for original in sample(stdlib_files(), 10, random, most=30_000).values():
