@@ -61,6 +61,16 @@ def type_case(editor: Neovim, case: Case, folder: Path) -> None:
     editor.type(case.typed)
 
 
+def take_from_menu(editor: Neovim) -> str:
+    """Open the menu and take its first entry; the remainder that the server gave."""
+    editor.type("<C-Space>")
+    editor.wait("the menu", editor.menu)
+    remainder = editor.item("textDocument/completion")["textEdit"]["newText"]
+    editor.type("<C-n><C-y>")
+    editor.wait("acceptance", lambda: not editor.menu())
+    return remainder
+
+
 def cursor_of(case: Case) -> tuple[int, int]:
     before = case.before + case.typed
     return before.count("\n"), len(before[before.rfind("\n") + 1 :].encode())
@@ -87,12 +97,8 @@ def test_ghost_text(ghost_editor: Neovim, case: Case, tmp_path: Path) -> None:
 def test_menu(menu_editor: Neovim, case: Case, tmp_path: Path) -> None:
     """An entry of the menu gives exactly the remainder, and leaves what follows the cursor."""
     type_case(menu_editor, case, tmp_path)
-    menu_editor.type("<C-Space>")
-    menu_editor.wait("the menu", menu_editor.menu)
-    remainder = menu_editor.item("textDocument/completion")["textEdit"]["newText"]
+    remainder = take_from_menu(menu_editor)
 
-    menu_editor.type("<C-n><C-y>")
-    menu_editor.wait("acceptance", lambda: not menu_editor.menu())
     written = menu_editor.written()
     assert written == case.document(remainder, 0)
     assert case.fits(written), case.accepted_line(written)
@@ -107,11 +113,8 @@ def test_menu_without_convert(menu_editor: Neovim, tmp_path: Path) -> None:
         "vim.lsp.completion.enable(false, client.id, 0)"
         "vim.lsp.completion.enable(true, client.id, 0)"
     )
-    menu_editor.type("<C-Space>")
-    menu_editor.wait("the menu", menu_editor.menu)
+    take_from_menu(menu_editor)
 
-    menu_editor.type("<C-n><C-y>")
-    menu_editor.wait("acceptance", lambda: not menu_editor.menu())
     assert menu_editor.written() == case.document("rn", 0)
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.cases import CASES, Case, each_case
 from tests.e2e.editors import NEOVIM_GHOST, NEOVIM_MENU, neovim
 from tests.e2e.neovim import README, Neovim, readme_setup
-from tests.e2e.test_neovim import INVOKED, PATIENT, type_case
+from tests.e2e.test_neovim import INVOKED, PATIENT, take_from_menu, type_case
 
 pytestmark = pytest.mark.model
 
@@ -171,11 +171,8 @@ def test_notes_reach_the_server(ghost_editor: Neovim, tmp_path: Path) -> None:
 @each_case
 def test_menu(menu_editor: Neovim, case: Case, tmp_path: Path) -> None:
     type_case(menu_editor, case, tmp_path)
-    menu_editor.type("<C-Space>")
-    menu_editor.wait("the menu", menu_editor.menu)
-    remainder = menu_editor.item("textDocument/completion")["textEdit"]["newText"]
-    menu_editor.type("<C-n><C-y>")
-    menu_editor.wait("acceptance", lambda: not menu_editor.menu())
+    remainder = take_from_menu(menu_editor)
+
     assert menu_editor.written() == case.document(remainder, 0)
 
 
