@@ -66,7 +66,10 @@ def path(name: str) -> None:
 @model.command()
 @click.argument("name", required=False)
 def verify(name: str | None) -> None:
-    """Compare the sha256 of one model, or of all that are here, with what it should be."""
+    """Compare the sha256 of one model, or of all that are here, with what it should be.
+
+    Prints a line for each file.
+    """
     entries = [store.find_model(name)] if name else [found.model for found in store.installed()]
     if not entries:
         raise ModelError(f"no model is here: `midtoken model pull {DEFAULT_MODEL}` fetches one")
@@ -74,11 +77,12 @@ def verify(name: str | None) -> None:
     with _telling() as (progress, _tell):
         for entry in entries:
             try:
-                sha256 = store.verify(entry, progress)
+                sums = store.verify(entry, progress)
             except ModelError as error:
                 damaged.append(str(error))
             else:
-                click.echo(f"{entry.name}\tok\t{sha256}")
+                for sha256 in sums:
+                    click.echo(f"{entry.name}\tok\t{sha256}")
     if damaged:
         raise ModelError("; ".join(damaged))
 
@@ -87,9 +91,11 @@ def verify(name: str | None) -> None:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask before deleting.")
 def remove(name: str, yes: bool) -> None:
-    """Delete a model's file and what broken downloads of it have left."""
+    """Delete a model's files and what broken downloads of it have left."""
     entry = store.find_model(name)
-    _ask(f"Delete {store.path_of(entry)}?", yes)
+    more = len(entry.files) - 1
+    others = f" and {more} more file{'s' if more > 1 else ''} of it" if more else ""
+    _ask(f"Delete {store.path_of(entry)}{others}?", yes, default=False)
     click.echo(f"{name} is removed, {megabytes(store.remove(entry))} are free", err=True)
 
 
@@ -120,13 +126,13 @@ def _print_table(rows: list[tuple[str, str, str, str, str]]) -> None:
     click.secho(f"files: {store.folder()}", dim=True)
 
 
-def _ask(question: str, yes: bool) -> None:
+def _ask(question: str, yes: bool, *, default: bool = True) -> None:
     """Return if the user agrees. Raises UsageError if nobody can be asked, Cancelled for a no."""
     if yes:
         return
     if not _can_ask():
         raise UsageError(f"{question} Nobody can be asked here: say --yes")
-    if not click.confirm(question, default=True, err=True):
+    if not click.confirm(question, default=default, err=True):
         raise Cancelled("nothing was changed")
 
 

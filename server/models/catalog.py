@@ -1,6 +1,6 @@
 """The models that midtoken knows by name, with everything needed to fetch and to check them.
 
-    >>> CATALOG["qwen2.5-coder-0.5b"].file
+    >>> CATALOG["qwen2.5-coder-0.5b"].files[0].name
     'qwen2.5-coder-0.5b-instruct-q4_k_m.gguf'
 
 Any other GGUF file works too, by its path and without this list.
@@ -34,23 +34,39 @@ class Mirror:
 
 
 @dataclass(frozen=True)
+class ModelFile:
+    """One file of a model."""
+
+    name: str
+    """In the repository, and on the disk."""
+    size_bytes: int | None = None
+    """None if not pinned: then the hub's own metadata count, and are recorded beside the file."""
+    sha256: str | None = None
+    """None if not pinned, as with the size."""
+
+
+@dataclass(frozen=True)
 class Model:
-    """A model file that can be fetched by name."""
+    """A model that can be fetched by name."""
 
     name: str
     repository: str
     """Owner and name on the Hugging Face Hub."""
     revision: str
     """A commit of that repository, or a branch where no commit is pinned."""
-    file: str
-    """The file in the repository, and its name on the disk."""
-    size_bytes: int | None
-    """None if not pinned: then the hub's own metadata count, and are recorded beside the file."""
-    sha256: str | None
-    """None if not pinned, as with the size."""
+    files: tuple[ModelFile, ...]
+    """Usually one. A model that is split has `-00001-of-0000N` in the names of its files, in this
+    order: the first one is loaded, and llama.cpp finds the others beside it."""
     licence: str
     description: str
     mirror: Mirror | None = None
+    """Of a model that is one file."""
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Of all files together; None if one is not pinned."""
+        sizes = [file.size_bytes for file in self.files if file.size_bytes is not None]
+        return sum(sizes) if len(sizes) == len(self.files) else None
 
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
@@ -79,9 +95,13 @@ CATALOG: dict[str, Model] = {
             name=DEFAULT_MODEL,
             repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
             revision="ebb2015119c907b064c512bf053e945850b5875f",
-            file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
-            size_bytes=491_400_064,
-            sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+            files=(
+                ModelFile(
+                    "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+                    491_400_064,
+                    "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+                ),
+            ),
             licence="Apache-2.0",
             description="The default: small and quick, for any CPU. Byte-level BPE.",
             mirror=_qwen_mirror(),
@@ -90,9 +110,13 @@ CATALOG: dict[str, Model] = {
             name="qwen2.5-coder-1.5b",
             repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
             revision="f86cb2c1fa58255f8052cc32aeede1b7482d4361",
-            file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-            size_bytes=1_117_320_768,
-            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            files=(
+                ModelFile(
+                    "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+                    1_117_320_768,
+                    "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+                ),
+            ),
             licence="Apache-2.0",
             description="Better, for a fast CPU or a small GPU. Byte-level BPE.",
         ),
@@ -100,9 +124,13 @@ CATALOG: dict[str, Model] = {
             name="qwen2.5-coder-3b",
             repository="Qwen/Qwen2.5-Coder-3B-Instruct-GGUF",
             revision="f74adce6aa16316c625447af059dbebe4983757c",
-            file="qwen2.5-coder-3b-instruct-q4_k_m.gguf",
-            size_bytes=2_104_932_800,
-            sha256="724fb256bec1ff062b2f65e4569e871ad2e95ab2a3989723d1769c54294730b7",
+            files=(
+                ModelFile(
+                    "qwen2.5-coder-3b-instruct-q4_k_m.gguf",
+                    2_104_932_800,
+                    "724fb256bec1ff062b2f65e4569e871ad2e95ab2a3989723d1769c54294730b7",
+                ),
+            ),
             licence="Qwen Research (non-commercial)",
             description="For a GPU with 4 GB. Research licence. Byte-level BPE.",
         ),
@@ -110,9 +138,13 @@ CATALOG: dict[str, Model] = {
             name="qwen2.5-coder-7b",
             repository="Qwen/Qwen2.5-Coder-7B-Instruct-GGUF",
             revision="13fb94bfda8c8cf22497dc57b78f391a9acb426a",
-            file="qwen2.5-coder-7b-instruct-q4_k_m.gguf",
-            size_bytes=4_683_073_536,
-            sha256="509287f78cb4d4cf6b3843734733b914b2c158e43e22a7f4bf5e963800894d3c",
+            files=(
+                ModelFile(
+                    "qwen2.5-coder-7b-instruct-q4_k_m.gguf",
+                    4_683_073_536,
+                    "509287f78cb4d4cf6b3843734733b914b2c158e43e22a7f4bf5e963800894d3c",
+                ),
+            ),
             licence="Apache-2.0",
             description="The best of the family, for a GPU with 8 GB. Byte-level BPE.",
         ),
@@ -120,9 +152,7 @@ CATALOG: dict[str, Model] = {
             name="codellama-7b",
             repository="TheBloke/CodeLlama-7B-GGUF",
             revision="main",
-            file="codellama-7b.Q4_K_M.gguf",
-            size_bytes=None,
-            sha256=None,
+            files=(ModelFile("codellama-7b.Q4_K_M.gguf"),),
             licence="Llama 2 Community",
             description="About 4 GB, another family: SentencePiece BPE. Sum as the hub states it.",
         ),

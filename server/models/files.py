@@ -3,6 +3,7 @@
 What is not here: which files there are (`store`), and where they come from (`download`).
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -32,6 +33,20 @@ def no_progress(_done: int, _total: int, _what: str) -> None:
 
 def no_message(_message: str) -> None:
     """A `Tell` that says nothing."""
+
+
+def in_all(progress: Progress, before: int, total: int) -> Progress:
+    """The progress of one file, told as progress in several: `before` bytes lie before it."""
+    return lambda done, _, what: progress(before + done, total, what)
+
+
+def disk_error(path: Path, error: OSError) -> DiskError:
+    """The error for people when `path` cannot be written, with what to do."""
+    reason = error.strerror or str(error)
+    advice = "set MIDTOKEN_HOME to a folder that can be written"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        advice = "make room, or set MIDTOKEN_HOME to a folder on another disk; then pull again"
+    return DiskError(f"{path} cannot be written ({reason}): {advice}")
 
 
 def size_on_disk(path: Path) -> int:

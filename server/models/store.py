@@ -6,7 +6,8 @@ They lie in `models` under the user's data folder, or under `MIDTOKEN_HOME` if t
     'qwen2.5-coder-0.5b-instruct-q4_k_m.gguf'
 
 A file under its final name is whole, because `download` puts it there last, in one step. Beside it
-lies a small record of its size and sum. What is not here: connections of any kind.
+lies a small record of its size and sum. A model may be split into several files: it is here when
+all of them are, and they are checked and removed as one. What is not here: connections of any kind.
 """
 
 import difflib
@@ -16,10 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock, Timeout
 
 from server.errors import ModelError
-from server.models.catalog import CATALOG, Model
-from server.models.files import Progress, megabytes, no_progress, sha256_of
+from server.models.catalog import CATALOG, Model, ModelFile
+from server.models.files import Progress, in_all, megabytes, no_progress, sha256_of
 
 GGUF_MAGIC = b"GGUF"
 
@@ -36,11 +38,13 @@ class Record:
 
 @dataclass(frozen=True)
 class Installed:
-    """A model of the catalog whose whole file is on this machine."""
+    """A model of the catalog that is on this machine as a whole."""
 
     model: Model
     path: Path
+    """The file to load, the first of several."""
     size_bytes: int
+    """Of all files together."""
 
 
 def folder() -> Path:
@@ -56,8 +60,21 @@ def expanded(path: str) -> Path:
 
 
 def path_of(model: Model) -> Path:
-    """Where the model's file lies, or would lie."""
-    return folder() / model.file
+    """Where the model's file lies, or would lie; the first one if there are several."""
+    return file_path(model.files[0])
+
+
+def file_path(file: ModelFile) -> Path:
+    """Where one file of a model lies, or would lie."""
+    return folder() / file.name
+
+
+def lock_of(model: Model) -> FileLock:
+    """The lock of whoever changes the model's files; the system frees it when a process ends.
+
+    Its file stays in the folder: deleting it would let two processes hold different locks.
+    """
+    return FileLock(folder() / f".{model.files[0].name}.lock")
 
 
 def find_model(name: str) -> Model:
@@ -91,114 +108,141 @@ def resolve(name_or_path: str) -> Path:
 def installed() -> list[Installed]:
     """The models of the catalog that are on this machine, in the catalog's order."""
     return [
-        Installed(model, path_of(model), path_of(model).stat().st_size)
+        Installed(
+            model, path_of(model), sum(file_path(file).stat().st_size for file in model.files)
+        )
         for model in CATALOG.values()
         if is_whole(model)
     ]
 
 
 def is_whole(model: Model) -> bool:
-    """Whether the model's file is here with its full size. Does not read the file."""
-    path = path_of(model)
+    """Whether all of the model's files are here with their full size. Does not read them."""
+    return all(is_whole_file(file) for file in model.files)
+
+
+def is_whole_file(file: ModelFile) -> bool:
+    """The same for one file."""
+    path = file_path(file)
     if not path.is_file():
         return False
-    expected = _expected_size(model)
-    return path.stat().st_size == expected if expected is not None else path.stat().st_size > 0
+    size, expected = path.stat().st_size, _expected_size(file)
+    return size == expected if expected is not None else size > 0
 
 
-def verify(model: Model, progress: Progress = no_progress) -> str:
-    """Read the model's whole file and compare it with its sha256; return that sum.
+def verify(model: Model, progress: Progress = no_progress) -> list[str]:
+    """Read all of the model's files and compare each with its sha256; return these sums.
 
-    Raises ModelError if the file is missing, differs, or has no known sum.
+    Raises ModelError if a file is missing, differs, or has no known sum.
     """
-    path = _resolve_model(model)
-    record = read_record(model)
-    expected = model.sha256 or (record.sha256 if record else None)
-    if expected is None:
-        raise ModelError(
-            f"no sum is known for {path}: `midtoken model remove {model.name}`, then pull it again"
-        )
-    try:
-        actual = sha256_of(path, progress, f"checking {model.name}")
-    except OSError as error:
-        raise ModelError(f"{path} cannot be read: {error.strerror}") from error
-    if actual != expected:
-        raise ModelError(
-            f"{path} is damaged: its sha256 is {actual}, not {expected}. "
-            f"`midtoken model remove {model.name}`, then pull it again"
-        )
-    return actual
+    _resolve_model(model)
+    again = f"`midtoken model remove {model.name}`, then pull it again"
+    paths = [file_path(file) for file in model.files]
+    total, sums = sum(path.stat().st_size for path in paths), list[str]()
+    done = 0
+    for file, path in zip(model.files, paths, strict=True):
+        record = read_record(file)
+        expected = file.sha256 or (record.sha256 if record else None)
+        if expected is None:
+            raise ModelError(f"no sum is known for {path}: {again}")
+        try:
+            actual = sha256_of(path, in_all(progress, done, total), f"checking {model.name}")
+        except OSError as error:
+            raise ModelError(f"{path} cannot be read: {error.strerror}") from error
+        if actual != expected:
+            raise ModelError(f"{path} is damaged: its sha256 is {actual}, not {expected}. {again}")
+        done += path.stat().st_size
+        sums.append(actual)
+    return sums
 
 
 def remove(model: Model) -> int:
-    """Delete the model's file, its record and what is left of broken downloads of it.
+    """Delete the model's files, their records and what is left of broken downloads of them.
 
-    Returns the number of bytes freed. Raises ModelError if there is nothing, or it cannot be done.
+    Only names that the catalog gives are deleted, and of a link only the link. A process that has
+    the model loaded keeps it until it ends, except on Windows, which refuses.
+
+    Returns the number of bytes freed. Raises ModelError if there is nothing, if it cannot be done,
+    or while another process pulls the model.
     """
-    found = [
-        path for path in (path_of(model), record_path(model), *parts_of(model)) if path.exists()
-    ]
-    if not found:
+    if not _belongings(model):
         raise ModelError(f"{model.name} is not on this machine ({path_of(model)})")
     freed = 0
-    for path in found:
-        try:
-            size = path.stat().st_size
-            path.unlink()
-        except OSError as error:
-            raise ModelError(f"{path} cannot be removed: {error.strerror}") from error
-        freed += size
+    path = folder()
+    try:
+        with lock_of(model).acquire(timeout=0):
+            for path in _belongings(model):
+                size = path.lstat().st_size
+                path.unlink()
+                freed += size
+    except Timeout:
+        raise ModelError(
+            f"another process is pulling {model.name}: stop it, or wait for it, and try again"
+        ) from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be removed: {error.strerror}") from error
     return freed
 
 
-def part_path(model: Model, sha256: str) -> Path:
+def _belongings(model: Model) -> list[Path]:
+    """Everything in the folder that belongs to a model, but for its lock."""
+    return [
+        path
+        for file in model.files
+        for path in (file_path(file), record_path(file), *parts_of(file))
+        if os.path.lexists(path)
+    ]
+
+
+def part_path(file: ModelFile, sha256: str) -> Path:
     """Where a download is collected. The name holds the sum, so contents are never mixed."""
-    return folder() / f".{model.file}.{sha256[:16]}.part"
+    return folder() / f".{file.name}.{sha256[:16]}.part"
 
 
-def parts_of(model: Model) -> list[Path]:
-    """What unfinished downloads of this model have left."""
-    return sorted(folder().glob(f".{model.file}.*.part"))
+def parts_of(file: ModelFile) -> list[Path]:
+    """What unfinished downloads of this file have left."""
+    return sorted(folder().glob(f".{file.name}.*.part"))
 
 
-def record_path(model: Model) -> Path:
-    """Where the record of the model's file lies."""
-    return folder() / f"{model.file}.json"
+def record_path(file: ModelFile) -> Path:
+    """Where the record of a file lies."""
+    return folder() / f"{file.name}.json"
 
 
-def read_record(model: Model) -> Record | None:
-    """The record beside the model's file, None if there is none or it is not readable."""
+def read_record(file: ModelFile) -> Record | None:
+    """The record beside a file, None if there is none or it is not readable."""
     try:
-        return Record(**json.loads(record_path(model).read_text(encoding="utf-8")))
+        return Record(**json.loads(record_path(file).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def write_record(model: Model, record: Record) -> None:
+def write_record(file: ModelFile, record: Record) -> None:
     """Write the record. Raises OSError."""
     text = json.dumps(asdict(record), indent=2) + "\n"
-    record_path(model).write_text(text, encoding="utf-8")
+    record_path(file).write_text(text, encoding="utf-8")
 
 
 def _resolve_model(model: Model) -> Path:
-    path = path_of(model)
-    if not path.is_file():
-        raise ModelError(
-            f"{model.name} is not on this machine: `midtoken model pull {model.name}` fetches it"
-        )
-    if not is_whole(model):
-        expected = _expected_size(model)
-        size = f"has {megabytes(path.stat().st_size)}"
-        size += f" of {megabytes(expected)}" if expected else ""
-        raise ModelError(
-            f"{path} is not whole ({size}): `midtoken model pull {model.name}` fetches it anew"
-        )
-    return path
+    pull = f"`midtoken model pull {model.name}`"
+    there = [file for file in model.files if file_path(file).is_file()]
+    if not there:
+        raise ModelError(f"{model.name} is not on this machine: {pull} fetches it")
+    for file in model.files:
+        path = file_path(file)
+        if file not in there:
+            raise ModelError(f"{model.name} is not whole: {path} is missing; {pull} fetches it")
+        if not is_whole_file(file):
+            expected = _expected_size(file)
+            size = f"has {megabytes(path.stat().st_size)}"
+            size += f" of {megabytes(expected)}" if expected else ""
+            raise ModelError(f"{path} is not whole ({size}): {pull} fetches it anew")
+    return path_of(model)
 
 
-def _expected_size(model: Model) -> int | None:
-    record = read_record(model)
-    return model.size_bytes or (record.size_bytes if record else None)
+def _expected_size(file: ModelFile) -> int | None:
+    record = read_record(file)
+    return file.size_bytes or (record.size_bytes if record else None)
 
 
 def _checked_gguf(path: Path) -> Path:

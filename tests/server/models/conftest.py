@@ -4,6 +4,7 @@ import hashlib
 import random
 import socket
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import pytest
 
 from server.models import hub as hub_client
 from server.models import store
-from server.models.catalog import Mirror, MirrorPiece, Model
+from server.models.catalog import Mirror, MirrorPiece, Model, ModelFile
 
 CONTENT = b"GGUF" + random.Random(20).randbytes(300_000)
 COMMIT = "c0ffee" + "0" * 34
@@ -36,6 +37,14 @@ class FakeHub:
     look_up_status: int = 302
     body_status: int | None = None
     ignore_ranges: bool = False
+    files: dict[str, bytes] = field(default_factory=dict)
+    """Other files by name; every other name has `content`."""
+    refusals: list[tuple[str, int, dict[str, str]]] = field(default_factory=list)
+    """Refuses a request of this host (`hub` or `cdn`) once, with status and headers, in order."""
+    location: str | None = None
+    """Where look-ups are sent, instead of to the other host."""
+    drip_seconds: float = 0.0
+    """If set, bodies are sent a byte at a time, with such pauses."""
     breaks: list[int] = field(default_factory=list)
     """For each of the next bodies: how many bytes are sent before the connection is cut."""
     hold: threading.Event | None = None
@@ -70,40 +79,58 @@ def handler_of(hub: FakeHub) -> type[BaseHTTPRequestHandler]:
             host = "cdn" if self.path.startswith("/cdn/") else "hub"
             hub.requests.append(f"{self.command} {self.path}")
             hub.tokens.setdefault(host, []).append(self.headers["Authorization"])
-            if host == "cdn":
+            if hub.refusals and hub.refusals[0][0] == host:
+                self.refuse(*hub.refusals.pop(0)[1:])
+            elif host == "cdn":
                 self.send_body()
             else:
                 self.redirect()
 
-        def redirect(self):
-            self.send_response(hub.look_up_status)
-            if hub.look_up_status == 302:
-                self.send_header("Location", f"http://localhost:{hub.port}/cdn/file")
-                self.send_header("X-Repo-Commit", COMMIT)
-                self.send_header("X-Linked-Etag", f'"{hub.etag}"')
-                self.send_header("X-Linked-Size", str(len(CONTENT)))
+        def refuse(self, status, headers):
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", "0")
             self.end_headers()
+
+        def redirect(self):
+            if hub.look_up_status != 302:
+                self.refuse(hub.look_up_status, {})
+                return
+            name = self.path.rpartition("/")[2]
+            there = hub.files.get(name)
+            etag = hub.etag if there is None else hashlib.sha256(there).hexdigest()
+            headers = {
+                "Location": hub.location or f"http://localhost:{hub.port}/cdn/{name}",
+                "X-Repo-Commit": COMMIT,
+                "X-Linked-Etag": f'"{etag}"',
+                "X-Linked-Size": str(len(CONTENT if there is None else there)),
+            }
+            self.refuse(302, headers)
 
         def send_body(self):
             hub.ranges.append(self.headers["Range"])
             if hub.body_status is not None:
-                self.send_response(hub.body_status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                self.refuse(hub.body_status, {})
                 return
+            content = hub.files.get(self.path.rpartition("/")[2], hub.content)
             start = 0
             if self.headers["Range"] and not hub.ignore_ranges:
                 start = int(self.headers["Range"].removeprefix("bytes=").removesuffix("-"))
                 self.send_response(206)
-                end, total = len(hub.content) - 1, len(hub.content)
+                end, total = len(content) - 1, len(content)
                 self.send_header("Content-Range", f"bytes {start}-{end}/{total}")
             else:
                 self.send_response(200)
-            body = hub.content[start:]
+            body = content[start:]
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            if hub.breaks:
+            if hub.drip_seconds:
+                for position in range(len(body)):
+                    self.wfile.write(body[position : position + 1])
+                    self.wfile.flush()
+                    time.sleep(hub.drip_seconds)
+            elif hub.breaks:
                 self.wfile.write(body[: hub.breaks.pop(0)])
                 self.wfile.flush()
                 if hub.hold:
@@ -160,14 +187,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+TOY_FILE = ModelFile("toy-q4.gguf", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+
+
 def make_model(**changes) -> Model:
     facts = {
         "name": "toy",
         "repository": "someone/toy-GGUF",
         "revision": COMMIT,
-        "file": "toy-q4.gguf",
-        "size_bytes": len(CONTENT),
-        "sha256": hashlib.sha256(CONTENT).hexdigest(),
+        "files": (TOY_FILE,),
         "licence": "Apache-2.0",
         "description": "A toy.",
     }
@@ -181,7 +209,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Model:
 
 
 def put_in_catalog(model: Model, monkeypatch: pytest.MonkeyPatch) -> Model:
-    for name in list(store.CATALOG):
+    for name in reversed(list(store.CATALOG)):  # put back in the opposite order
         monkeypatch.delitem(store.CATALOG, name)
     monkeypatch.setitem(store.CATALOG, model.name, model)
     return model

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import CONTENT, FakeHub, FakeMirror
 
 from server import commands
 from server.errors import Cancelled, DownloadError, ModelError, UsageError
 from server.models import download, store
 from server.models.catalog import Model
+from tests.server.models.conftest import CONTENT, FakeHub, FakeMirror
 
 
 def run(*arguments: str, answer: str | None = None) -> Result:
@@ -120,7 +120,7 @@ class TestOthers:
         """Without a name everything that is here is checked."""
         assert isinstance(run("verify").exception, ModelError)
         put(toy, CONTENT)
-        assert run("verify").stdout == f"toy\tok\t{toy.sha256}\n"
+        assert run("verify").stdout == f"toy\tok\t{toy.files[0].sha256}\n"
         put(toy, bytes(len(CONTENT)))
         assert "is damaged" in str(run("verify").exception)
 

@@ -9,15 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import COMMIT, CONTENT, FakeHub, make_model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.errors import DownloadError
 from server.models import hub as hub_client
 from server.models import store
-from server.models.catalog import Model
+from server.models.catalog import Model, ModelFile
 from server.models.download import pull
+from tests.server.models.conftest import COMMIT, CONTENT, FakeHub, make_model
 
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
@@ -35,7 +35,7 @@ class TestFetching:
         assert path == home / "models" / "toy-q4.gguf"
         assert path.read_bytes() == CONTENT
         expected = store.Record(len(CONTENT), SHA256, f"someone/toy-GGUF@{COMMIT}")
-        assert store.read_record(toy) == expected
+        assert store.read_record(toy.files[0]) == expected
         assert left_over(home) == ["toy-q4.gguf", "toy-q4.gguf.json"]
 
     def test_does_nothing_when_here(self, hub: FakeHub, toy: Model):
@@ -50,7 +50,7 @@ class TestFetching:
         pull(toy)
 
         address = f"/someone/toy-GGUF/resolve/{COMMIT}/toy-q4.gguf"
-        assert hub.requests == [f"HEAD {address}", f"GET {address}", "GET /cdn/file"]
+        assert hub.requests == [f"HEAD {address}", f"GET {address}", "GET /cdn/toy-q4.gguf"]
 
     def test_tells_progress_to_the_end(self, hub: FakeHub, toy: Model):
         """Progress never goes back, and ends with everything fetched and everything checked."""
@@ -136,7 +136,7 @@ class TestBrokenConnections:
 
     def test_starts_over_where_the_beginning_is_refused(self, hub: FakeHub, toy: Model):
         """HTTP 416 deletes the beginning instead of asking for it for ever."""
-        part = store.part_path(toy, SHA256)
+        part = store.part_path(toy.files[0], SHA256)
         part.parent.mkdir(parents=True)
         part.write_bytes(b"x" * 10)
         hub.body_status = 416
@@ -197,7 +197,7 @@ class TestWrongContent:
 
     def test_wrong_beginning_is_deleted_once(self, hub: FakeHub, toy: Model):
         """A damaged beginning fails one pull; the next one starts over."""
-        part = store.part_path(toy, SHA256)
+        part = store.part_path(toy.files[0], SHA256)
         part.parent.mkdir(parents=True)
         part.write_bytes(b"x" * 1000)
         with pytest.raises(DownloadError, match="was deleted"):
@@ -207,7 +207,7 @@ class TestWrongContent:
 
     def test_too_long_a_beginning(self, hub: FakeHub, toy: Model):
         """A beginning that is longer than the file is thrown away."""
-        part = store.part_path(toy, SHA256)
+        part = store.part_path(toy.files[0], SHA256)
         part.parent.mkdir(parents=True)
         part.write_bytes(CONTENT + b"x")
 
@@ -239,17 +239,17 @@ class TestWrongContent:
 class TestUnpinnedModels:
     def test_takes_the_sum_from_the_hub(self, hub: FakeHub):
         """Without a sum in the catalog the hub's is checked and recorded."""
-        model = make_model(sha256=None, size_bytes=None)
+        model = make_model(files=(ModelFile("toy-q4.gguf"),))
         pull(model)
 
-        assert store.verify(model) == SHA256
+        assert store.verify(model) == [SHA256]
         assert store.is_whole(model)
 
     def test_checks_that_sum(self, hub: FakeHub, home: Path):
         """The hub's own sum is enforced too."""
         hub.content = bytes(len(CONTENT))
         with pytest.raises(DownloadError, match="was deleted"):
-            pull(make_model(sha256=None, size_bytes=None))
+            pull(make_model(files=(ModelFile("toy-q4.gguf"),)))
 
         assert left_over(home) == []
 
@@ -257,7 +257,7 @@ class TestUnpinnedModels:
         """What nobody vouches for is not fetched."""
         hub.etag = "abc"
         with pytest.raises(DownloadError, match="states no sha256"):
-            pull(make_model(sha256=None, size_bytes=None))
+            pull(make_model(files=(ModelFile("toy-q4.gguf"),)))
 
 
 class TestRefusals:
@@ -310,7 +310,7 @@ class TestRefusals:
 
 
 KILLED_PULL = """
-from server.models.catalog import Mirror, MirrorPiece, Model
+from server.models.catalog import Mirror, MirrorPiece, Model, ModelFile
 from server.models.download import pull
 
 def progress(done, total, what):

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from conftest import CONTENT, make_model
 
 from server.errors import MidtokenError, ModelError
 from server.models import store
-from server.models.catalog import CATALOG, DEFAULT_MODEL, Model
+from server.models.catalog import CATALOG, DEFAULT_MODEL, Model, ModelFile
+from tests.server.models.conftest import CONTENT, make_model
 
 
 class TestCatalog:
@@ -19,16 +19,18 @@ class TestCatalog:
         """Names are keys, sums are sums, pinned things are pinned together, nobody has two."""
         assert CATALOG[entry.name] is entry
         assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.repository)
-        assert entry.file.endswith(".gguf")
-        assert "/" not in entry.file
-        assert (entry.sha256 is None) == (entry.size_bytes is None)
-        if entry.sha256:
-            assert re.fullmatch(r"[0-9a-f]{64}", entry.sha256)
-            assert re.fullmatch(r"[0-9a-f]{40}", entry.revision)
+        for file in entry.files:
+            assert file.name.endswith(".gguf")
+            assert "/" not in file.name
+            assert (file.sha256 is None) == (file.size_bytes is None)
+            if file.sha256:
+                assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+                assert re.fullmatch(r"[0-9a-f]{40}", entry.revision)
 
     def test_files_differ(self):
         """Two models never share a file name, for they share a folder."""
-        assert len({entry.file for entry in CATALOG.values()}) == len(CATALOG)
+        names = [file.name for entry in CATALOG.values() for file in entry.files]
+        assert len(set(names)) == len(names)
 
     def test_mirror_of_the_default_is_the_whole_file(self):
         """The pieces add up to the size, in their order."""
@@ -103,7 +105,7 @@ class TestVerify:
         put(toy, CONTENT)
         told: list[tuple[int, int, str]] = []
 
-        assert store.verify(toy, lambda *step: told.append(step)) == toy.sha256
+        assert store.verify(toy, lambda *step: told.append(step)) == [toy.files[0].sha256]
         assert told[-1] == (len(CONTENT), len(CONTENT), "checking toy")
 
     def test_damaged(self, home: Path, toy: Model, put):
@@ -123,24 +125,23 @@ class TestVerify:
 
     def test_unpinned(self, home: Path, put):
         """Without a sum in the catalog the recorded one counts; without a record there is none."""
-        model = make_model(sha256=None, size_bytes=None)
+        model = make_model(files=(ModelFile("toy-q4.gguf"),))
         put(model, CONTENT)
         with pytest.raises(ModelError, match="no sum is known"):
             store.verify(model)
 
-        store.write_record(
-            model, store.Record(len(CONTENT), hashlib.sha256(CONTENT).hexdigest(), "")
-        )
-        assert store.verify(model) == hashlib.sha256(CONTENT).hexdigest()
+        sha256 = hashlib.sha256(CONTENT).hexdigest()
+        store.write_record(model.files[0], store.Record(len(CONTENT), sha256, ""))
+        assert store.verify(model) == [sha256]
 
     @pytest.mark.parametrize("text", ["", "{", "[]", '{"size_bytes": 1}', "null"])
     def test_damaged_record(self, home: Path, toy: Model, put, text: str):
         """A record that cannot be read is no record."""
         put(toy, CONTENT)
-        store.record_path(toy).write_text(text)
+        store.record_path(toy.files[0]).write_text(text)
 
-        assert store.read_record(toy) is None
-        assert store.verify(toy) == toy.sha256
+        assert store.read_record(toy.files[0]) is None
+        assert store.verify(toy) == [toy.files[0].sha256]
 
 
 class TestInstalledAndRemove:
@@ -155,12 +156,12 @@ class TestInstalledAndRemove:
     def test_remove(self, home: Path, toy: Model, put):
         """The file, its record and unfinished downloads go; the bytes freed are counted."""
         put(toy, CONTENT)
-        store.part_path(toy, "0" * 64).write_bytes(b"part")
-        store.write_record(toy, store.Record(1, "", ""))
-        record_bytes = store.record_path(toy).stat().st_size
+        store.part_path(toy.files[0], "0" * 64).write_bytes(b"part")
+        store.write_record(toy.files[0], store.Record(1, "", ""))
+        record_bytes = store.record_path(toy.files[0]).stat().st_size
 
         assert store.remove(toy) == len(CONTENT) + len(b"part") + record_bytes
-        assert list((home / "models").iterdir()) == []
+        assert [path.suffix for path in (home / "models").iterdir()] == [".lock"]
         with pytest.raises(ModelError, match="not on this machine"):
             store.remove(toy)
 
@@ -168,7 +169,8 @@ class TestInstalledAndRemove:
 @pytest.mark.model
 def test_default_model_is_the_official_file():
     """The installed default model has the sum that its makers publish."""
-    assert store.verify(CATALOG[DEFAULT_MODEL]).startswith("1d9614638d18024d")
+    [sha256] = store.verify(CATALOG[DEFAULT_MODEL])
+    assert sha256.startswith("1d9614638d18024d")
 
 
 def test_errors_are_for_people():

@@ -1,0 +1,408 @@
+"""The store where disks are full or read-only, processes meet, and hubs are slow or want a pause.
+
+The disks are real where the system lets us mount some (as root on Linux), and limits on the size of
+files stand in for a full one everywhere else.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.errors import Cancelled, DownloadError, ModelError
+from server.models import files, patience, store
+from server.models import hub as hub_client
+from server.models.catalog import Model
+from server.models.download import pull
+from tests.server.models.conftest import CONTENT, FakeHub
+
+REPOSITORY = Path(__file__).parents[3]
+
+CHILD = """
+import sys
+from server.errors import MidtokenError
+from server.models.catalog import Mirror, MirrorPiece, Model, ModelFile
+from server.models.download import pull
+{before}
+def tell(message):
+    print(message, flush=True)
+
+def progress(done, total, what):
+    if what.startswith("from") and done >= total // 2:
+        print("half", flush=True)
+
+try:
+    pull({model!r}, progress=progress, tell=tell)
+except MidtokenError as error:
+    sys.exit(str(error))
+"""
+
+
+def start_pull(model: Model, before: str = "") -> subprocess.Popen[str]:
+    """Pull in a process of its own, which prints what it tells, and `half` at half of it."""
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(model=model, before=before)],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def one_line(error: pytest.ExceptionInfo[Exception]) -> str:
+    """The message, which must be fit for people."""
+    message = str(error.value)
+    assert "\n" not in message
+    assert "Traceback" not in message
+    return message
+
+
+def _fails(command: list[str]) -> bool:
+    return subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode != 0
+
+
+@pytest.fixture
+def mounted(home: Path) -> Iterator[Callable[..., None]]:
+    """Mounts the store on a disk of its own, or says why not."""
+    disk = home / "models"
+    disk.mkdir(parents=True)
+
+    def mount(*options: str) -> None:
+        command = ["mount", "-o", ",".join(options), "-t", "tmpfs", "tmpfs", str(disk)]
+        if sys.platform != "linux" or os.geteuid() != 0 or _fails(command):
+            pytest.skip("only root on Linux may mount a disk; see the tests with limits")
+
+    yield mount
+    _fails(["umount", str(disk)])
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses are written down instead of waited for."""
+    asked: list[float] = []
+    monkeypatch.setattr(patience, "wait", lambda seconds, tick: (tick(), asked.append(seconds)))
+    return asked
+
+
+class TestFullDisk:
+    def test_too_small(self, hub: FakeHub, toy: Model, mounted, monkeypatch):
+        """A disk without room is found out before the first byte."""
+        mounted("size=256k")
+        monkeypatch.setattr(files, "SPARE_BYTES", 0)
+        with pytest.raises(files.DiskError, match=r"free, and 300\.0 kB are needed") as caught:
+            pull(toy)
+
+        assert "MIDTOKEN_HOME" in one_line(caught)
+        assert hub.ranges == []
+
+    def test_filled_meanwhile(self, hub: FakeHub, toy: Model, mounted, monkeypatch):
+        """Where others take the room meanwhile, one line says so, and no connection is tried anew.
+
+        With room again, the next pull goes on from what is there.
+        """
+        mounted("size=256k")
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "need_space", lambda *_: None)
+            patch.setattr("server.models.download.need_space", lambda *_: None)
+            with pytest.raises(files.DiskError, match="No space left on device") as caught:
+                pull(toy)
+
+        assert "make room" in one_line(caught)
+        assert len(hub.ranges) == 1
+        assert not store.path_of(toy).exists()
+        kept = store.parts_of(toy.files[0])[0].stat().st_size
+        assert 200_000 < kept <= 256 << 10
+
+        subprocess.run(["mount", "-o", "remount,size=1m", str(store.folder())], check=True)
+        monkeypatch.setattr(files, "SPARE_BYTES", 0)
+        assert pull(toy).read_bytes() == CONTENT
+        assert hub.ranges[1] == f"bytes={kept}-"
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+    def test_limited_file(self, hub: FakeHub, toy: Model):
+        """A limit on the size of files (or a quota) is told like a full disk."""
+        limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))"
+        child = start_pull(toy, limit)
+        said, error = child.communicate(timeout=60)
+
+        assert (child.returncode, said, error.count("\n")) == (1, "", 1)
+        assert "cannot be written (File too large): make room" in error
+        assert len(hub.ranges) == 1
+        assert store.parts_of(toy.files[0])[0].read_bytes() == CONTENT[:100_000]
+        assert pull(toy).read_bytes() == CONTENT
+        assert hub.ranges[1] == "bytes=100000-"
+
+
+class TestReadOnly:
+    @pytest.fixture
+    def read_only(self, toy: Model, mounted, put) -> Iterator[Callable[[bytes | None], None]]:
+        """Makes the store read-only, with the model's file in it or without."""
+        folder = store.folder()
+
+        def lock(content: bytes | None) -> None:
+            if os.geteuid() == 0:
+                mounted("size=1m")
+            if content is not None:
+                put(toy, content)
+            if os.geteuid() == 0:
+                subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+            else:
+                folder.chmod(0o555)
+
+        yield lock
+        if os.geteuid() != 0:
+            folder.chmod(0o755)
+
+    def test_pull(self, hub: FakeHub, toy: Model, read_only):
+        """What cannot be written is named, with the way out."""
+        read_only(None)
+        with pytest.raises(files.DiskError, match="set MIDTOKEN_HOME to a folder that can be") as e:
+            pull(toy)
+
+        assert str(store.folder()) in one_line(e)
+        assert hub.requests == []
+
+    def test_use(self, no_hub: None, toy: Model, read_only):
+        """A model that is there can be found, checked and pulled (which does nothing)."""
+        read_only(CONTENT)
+
+        assert pull(toy) == store.resolve("toy")
+        assert store.verify(toy) == [toy.files[0].sha256]
+        with pytest.raises(ModelError, match="cannot be removed") as caught:
+            store.remove(toy)
+        assert one_line(caught)
+        assert store.is_whole(toy)
+
+
+class TestProcesses:
+    def test_two_pulls(self, hub: FakeHub, toy: Model, home: Path):
+        """The second process says that it waits, and fetches nothing."""
+        hub.breaks, hub.hold = [200_000], threading.Event()
+        first = start_pull(toy)
+        assert first.stdout is not None
+        assert first.stdout.readline() == "half\n"
+        second = start_pull(toy)
+        assert second.stdout is not None
+        assert second.stdout.readline() == "another process is pulling toy; waiting for it\n"
+        hub.hold.set()
+        outcomes = [child.communicate(timeout=60) and child.returncode for child in (first, second)]
+
+        assert outcomes == [0, 0]
+        assert len(hub.ranges) == 2  # the connection that broke, and the rest
+        assert store.path_of(toy).read_bytes() == CONTENT
+        assert store.parts_of(toy.files[0]) == []
+
+    def test_first_is_killed(self, hub: FakeHub, toy: Model, home: Path):
+        """The one that waits takes over where the one that was killed has stopped."""
+        hub.breaks, hub.hold = [200_000], threading.Event()
+        first = start_pull(toy)
+        assert first.stdout is not None
+        assert first.stdout.readline() == "half\n"
+        second = start_pull(toy)
+        assert second.stdout is not None
+        assert second.stdout.readline().startswith("another process")
+        first.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+        first.communicate(timeout=60)
+        second.communicate(timeout=60)
+
+        assert second.returncode == 0
+        assert hub.ranges[0] is None
+        assert 0 < int(hub.ranges[1].removeprefix("bytes=")[:-1]) <= 200_000
+        assert store.path_of(toy).read_bytes() == CONTENT
+
+    def test_waiting_is_stopped(self, no_hub: None, toy: Model):
+        """A pull that waits for another one can be cancelled, and leaves that one alone."""
+        store.folder().mkdir(parents=True)
+
+        def progress(_done: int, _total: int, what: str) -> None:
+            assert what == "by another process"
+            raise Cancelled("enough")
+
+        with store.lock_of(toy), pytest.raises(Cancelled):
+            pull(toy, progress=progress)
+
+    def test_removing_while_pulling(self, hub: FakeHub, toy: Model, home: Path):
+        """What another process is collecting is not taken from under it."""
+        hub.breaks, hub.hold = [200_000], threading.Event()
+        child = start_pull(toy)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "half\n"
+        with pytest.raises(ModelError, match="another process is pulling toy: stop it"):
+            store.remove(toy)
+        hub.hold.set()
+        child.communicate(timeout=60)
+
+        assert (child.returncode, store.is_whole(toy)) == (0, True)
+
+
+class TestPauses:
+    @pytest.mark.parametrize("status", [429, 503])
+    @pytest.mark.parametrize("host", ["hub", "cdn"])
+    @pytest.mark.parametrize(
+        "headers", [{"Retry-After": "7"}, {"RateLimit": '"resolvers";r=0;t=7'}], ids=str
+    )
+    def test_short(self, hub: FakeHub, toy: Model, waits, host, status, headers):
+        """A short pause is made, and said."""
+        hub.refusals = [(host, status, headers)]
+        told: list[str] = []
+
+        assert pull(toy, tell=told.append).read_bytes() == CONTENT
+        assert waits == [7.0]
+        assert told == [f"127.0.0.1:{hub.port} asks for a pause; going on in 7 seconds"]
+
+    @pytest.mark.parametrize("host", ["hub", "cdn"])
+    def test_long(self, hub: FakeHub, toy: Model, waits, host):
+        """For a long pause nobody is kept waiting: one line says when to try again."""
+        hub.refusals = [(host, 429, {"Retry-After": "1200"})]
+        with pytest.raises(DownloadError, match="again in 20 minutes") as caught:
+            pull(toy)
+
+        assert "HTTP 429" in one_line(caught)
+        assert waits == []
+
+    @pytest.mark.parametrize("host", ["hub", "cdn"])
+    def test_again_and_again(self, hub: FakeHub, toy: Model, waits, host):
+        """A hub that always asks for one more pause is left in the end."""
+        hub.refusals = [(host, 429, {"Retry-After": "1"})] * 20
+        with pytest.raises(DownloadError, match="HTTP 429") as caught:
+            pull(toy)
+
+        assert one_line(caught)
+        assert len(waits) == hub_client.ATTEMPTS - 1
+
+    def test_without_a_time(self, hub: FakeHub, toy: Model, waits):
+        """A refusal that names no time ends the look-up at once."""
+        hub.look_up_status = 429
+        with pytest.raises(DownloadError, match=r"no more requests for now \(HTTP 429\)"):
+            pull(toy)
+
+        assert waits == []
+
+    def test_stopped(self):
+        """Whoever watches may end a pause."""
+
+        def stop() -> None:
+            raise Cancelled("enough")
+
+        with pytest.raises(Cancelled):
+            patience.wait(60, stop)
+
+    def test_date(self):
+        """A pause may be given as the time of its end; one that has passed is over."""
+        now = datetime.now(UTC)
+        later = patience.asked_seconds({"retry-after": format_datetime(now + timedelta(minutes=1))})
+
+        assert later is not None
+        assert 50 < later <= 60
+        assert patience.asked_seconds({"retry-after": format_datetime(now - timedelta(1))}) == 0
+
+    @given(st.text(max_size=30) | st.dates().map(str), st.text(max_size=30))
+    def test_any_header(self, retry: str, limit: str):
+        """Whatever a server sends, the pause is a number of seconds or not known."""
+        asked = patience.asked_seconds({"retry-after": retry, "ratelimit": limit})
+
+        assert asked is None or asked >= 0
+
+
+class TestSlowHubs:
+    def test_stalled(self, hub: FakeHub, toy: Model, monkeypatch):
+        """A connection that says nothing more is given up, and taken up by the next pull."""
+        monkeypatch.setattr(hub_client, "READ_SECONDS", 0.2)
+        hub.breaks = [100_000] + [0] * (hub_client.ATTEMPTS - 1)
+        hub.hold = threading.Event()
+        with pytest.raises(DownloadError, match="pull again to go on from there") as caught:
+            pull(toy)
+
+        assert "broke at 1" in one_line(caught)  # the last bytes may be lost on the way
+        assert len(hub.ranges) == hub_client.ATTEMPTS
+        hub.hold.set()
+        hub.breaks = []
+        assert pull(toy).read_bytes() == CONTENT
+
+    def test_dripping(self, hub: FakeHub, toy: Model, monkeypatch):
+        """A byte now and then does not keep a connection alive for ever."""
+        monkeypatch.setattr(hub_client, "READ_SECONDS", 0.3)
+        hub.drip_seconds = 0.05
+        with pytest.raises(DownloadError, match="it has all but stopped") as caught:
+            pull(toy)
+
+        assert one_line(caught)
+        assert len(hub.ranges) == hub_client.ATTEMPTS
+
+
+class TestLyingHubs:
+    def test_too_little(self, hub: FakeHub, toy: Model):
+        """A body that always ends early is given up."""
+        hub.content = CONTENT[:-1000]
+        with pytest.raises(DownloadError, match="ended early") as caught:
+            pull(toy)
+
+        assert one_line(caught)
+        assert not store.path_of(toy).exists()
+
+    def test_another_part(self, hub: FakeHub, toy: Model, monkeypatch):
+        """Bytes of another place than the one asked for are not appended."""
+        part = store.part_path(toy.files[0], toy.files[0].sha256 or "")
+        part.parent.mkdir(parents=True)
+        part.write_bytes(CONTENT[:1000])
+        hub.refusals = [("cdn", 206, {"Content-Range": f"bytes 7-6/{len(CONTENT)}"})]
+
+        assert pull(toy).read_bytes() == CONTENT
+        assert hub.ranges[-1] is None
+
+    def test_sent_in_circles(self, hub: FakeHub, toy: Model):
+        """Redirects without an end have one."""
+        hub.location = f"{hub.url}/someone/toy-GGUF/resolve/x/toy-q4.gguf"
+        with pytest.raises(DownloadError) as caught:
+            pull(toy)
+
+        assert one_line(caught)
+        assert len(hub.requests) < 100
+
+    def test_sent_on_and_back(self, hub: FakeHub, toy: Model):
+        """However often an answer sends us on, the token is never sent again."""
+        hub.refusals = [
+            ("cdn", 302, {"Location": f"http://localhost:{hub.port}/cdn/again"}),
+            ("cdn", 302, {"Location": f"{hub.url}/cdn/toy-q4.gguf"}),
+        ]
+
+        assert pull(toy).read_bytes() == CONTENT
+        assert hub.tokens["cdn"] == [None] * 3
+        assert set(hub.tokens["hub"]) == {"Bearer hf_of_the_tests"}
+
+
+class TestRemove:
+    def test_only_in_the_store(self, home: Path, toy: Model, tmp_path: Path):
+        """Of a link only the link goes; what it points to stays."""
+        elsewhere = tmp_path / "mine.gguf"
+        elsewhere.write_bytes(CONTENT)
+        store.folder().mkdir(parents=True)
+        store.path_of(toy).symlink_to(elsewhere)
+
+        assert store.remove(toy) < len(CONTENT)
+        assert not os.path.lexists(store.path_of(toy))
+        assert elsewhere.read_bytes() == CONTENT
+
+    @pytest.mark.parametrize("name", ["../toy", "toy/../toy", "/etc/passwd", "toy-q4.gguf", ""])
+    def test_only_names(self, toy: Model, name: str):
+        """Paths are no names of models."""
+        with pytest.raises(ModelError, match="there is no model called"):
+            store.find_model(name)
+
+    def test_a_folder_in_its_place(self, home: Path, toy: Model):
+        """What is no file is left alone, with one line."""
+        store.path_of(toy).mkdir(parents=True)
+        with pytest.raises(ModelError, match="cannot be removed") as caught:
+            store.remove(toy)
+
+        assert one_line(caught)
+        assert store.path_of(toy).is_dir()
