@@ -4,6 +4,7 @@ The completer owns a loaded model and what is remembered between requests. Comma
 and tests all call `Completer.complete`.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,11 +41,16 @@ from server.rules import place_at, settled
 from server.snapshot import Snapshot, position_at
 from server.speed import budget
 
+logger = logging.getLogger("midtoken.completer")
+
 CPU_BUDGET = 160
 """Prompt tokens on a CPU that was not measured: what two quiet cores read in two seconds."""
 
 GPU_BUDGET = 2400
 """Prompt tokens on a GPU that was not measured: some 256 lines before the cursor, 64 after it."""
+
+LEFT_TO_RIGHT = "this model has no fill-in-the-middle tokens: text after the cursor is not used"
+"""Said once for a loaded model: in the log, and with its first completion."""
 
 UNFINISHED = "unfinished"
 """The end of a text of which more is to come."""
@@ -141,6 +147,7 @@ class Completer:
         self._default_budget = usual if budget is None else budget
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
         self._grammars = GrammarChecks()
+        self._told_left = False
         self.loading_ms: dict[str, float] = {}
 
     def complete(
@@ -199,10 +206,8 @@ class Completer:
         method, note = self._method(options.healing)
         notes = [sentence for sentence in (note, info.note) if sentence]
         fim = engine.fim if options.prompt == "fim" else None
-        if fim is None and options.prompt == "fim":
-            notes.append(
-                "this model has no fill-in-the-middle tokens: text after the cursor is not used"
-            )
+        if fim is None and options.prompt == "fim" and not self._told_left:
+            notes.append(LEFT_TO_RIGHT)
         prompt = build_prompt(
             snapshot,
             place,
@@ -212,6 +217,7 @@ class Completer:
             root=engine.bos if engine.bos is not None else min(engine.stops, default=None),
             budget=self._budget(options),
             anchored=method != "off",
+            lead=b" " if info.add_blank else b"",
         )
         before = engine.evaluated_tokens
         prompted = perf_counter()
@@ -263,6 +269,7 @@ class Completer:
             note=note,
             on_progress=lambda so_far: on_progress(answer(so_far)),
         )
+        self._told_left = self._told_left or LEFT_TO_RIGHT in notes
         if mask is None or not generation.masked:
             return answer(generation)
         ended = generation.ended in FINISHED
@@ -376,6 +383,8 @@ def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Comp
         byte_level=bool(tables and tables.byte_level),
         budget=budget(engine.info, options.threads or usable_cores()),
     )
+    if engine.fim is None:
+        logger.info(LEFT_TO_RIGHT)
     completer.loading_ms = {
         "load_model": 1e3 * (loaded - prepared),
         "load_tables": 1e3 * (prepared - started + perf_counter() - loaded),

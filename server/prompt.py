@@ -11,6 +11,12 @@ So the head stays the same while a person types along a line, and the model's me
 A hole that is anchored must be healed: without healing the hole is at the cursor (`anchored=False`)
 and nothing is typed after the middle token.
 
+Some models have no mark before the answer: it goes on from the prefix. Then the head ends at a sure
+boundary of the text, as it does for a model that completes from the left::
+
+    <suffix> text after <prefix> lines before     def fibo|
+    └──────────────── head ─────────────────┘     └ typed ┘
+
 Special tokens are ids that are put here; no text is ever parsed for them.
 
 A document with nothing in it beside the cursor's line says nothing of itself, and models then write
@@ -26,7 +32,7 @@ from urllib.parse import unquote
 
 from healing.encoding import Encode
 from healing.tokenization import Tokenization
-from server.engine import FimTokens
+from server.engine import FimTokens, Gap
 from server.rules import Place
 from server.snapshot import Snapshot, language_of, line_bounds, with_lf
 
@@ -55,7 +61,8 @@ class Prompt:
     head: tuple[int, ...]
     """Ids before the typed bytes; at least one."""
     typed: bytes
-    """Bytes that the answer starts with: from the anchor to the cursor. Empty if not anchored."""
+    """Bytes that the answer starts with: from the anchor to the cursor. Empty if not anchored. With
+    the tokenizer's own blank before them (see `lead`) if the text begins with them."""
     kind: str
     """`fim` (text on both sides) or `left` (text before the cursor only)."""
 
@@ -70,6 +77,7 @@ def build_prompt(
     root: int | None,
     budget: int,
     anchored: bool,
+    lead: bytes = b"",
 ) -> Prompt:
     """The prompt for a snapshot.
 
@@ -82,6 +90,8 @@ def build_prompt(
         root: The id that a prompt begins with if it would be empty otherwise.
         budget: The most tokens of text around the hole (what is typed comes on top).
         anchored: Whether the hole starts at the anchor; False puts it at the cursor.
+        lead: What the tokenizer puts before a text in training: a blank or nothing. The prefix is
+            a text of its own; what comes after a hole, and what fills it, are not.
     """
     line_start, _ = line_bounds(snapshot.text, snapshot.cursor)
     encode = tokenization.encode
@@ -90,23 +100,38 @@ def build_prompt(
     before = with_lf(_last_bytes(earlier, reach))
     inside, typed = _anchor(_last_bytes(place.typed, reach), tokenization)
 
-    if fim is None:
+    def continued(budget: int) -> tuple[list[int], bytes]:
         text = before + inside + typed
         cut = _left_cut(text, len(before), tokenization) if anchored else len(text)
-        ids = (*start, *_last_tokens(text[:cut], budget, encode))
-        return Prompt(ids or _only(root), text[cut:], "left")
+        if cut:
+            return _last_tokens(text[:cut], budget, encode, lead), text[cut:]
+        return ([], lead + text) if anchored else (encode(lead), b"")
+
+    if fim is None:
+        ids, answer = continued(budget)
+        return Prompt((*start, *ids) or _only(root), answer, "left")
 
     joined = len(place.rest) if place.closers is not None else len(place.tail)
     follows = snapshot.cursor + joined
     after = with_lf(snapshot.text[follows : follows + reach])
     suffix = _first_tokens(after, budget // SUFFIX_SHARE, encode)
     title = title_of(snapshot, line_start, follows)
-    if title and fim.separator is not None:
-        start = (*start, fim.separator, *encode(title + b"\n"))
-    left = before + inside if anchored else before + inside + typed
-    prefix = _last_tokens(left, budget - len(suffix), encode)
-    head = [*start, fim.prefix, *prefix, fim.suffix, *suffix, fim.middle]
-    return Prompt(tuple(head), typed if anchored else b"", "fim")
+    layout = fim.healed if anchored and fim.healed else fim.named if title and fim.named else None
+    layout = layout or fim.layout
+    if layout[-1] == "prefix":
+        prefix, answer = continued(budget - len(suffix))
+    else:
+        left, answer = (before + inside, typed) if anchored else (before + inside + typed, b"")
+        prefix = _last_tokens(left, budget - len(suffix), encode, lead)
+    texts: dict[Gap, list[int]] = {
+        "prefix": prefix,
+        "suffix": suffix,
+        "name": encode(title + b"\n"),
+    }
+    head = list(start)
+    for part in layout:
+        head += [part] if isinstance(part, int) else texts[part]
+    return Prompt(tuple(head), answer, "fim")
 
 
 def title_of(snapshot: Snapshot, start: int, end: int) -> bytes:
@@ -164,20 +189,23 @@ def _anchor(typed: bytes, tokenization: Tokenization) -> tuple[bytes, bytes]:
     return typed[:cut], typed[cut:]
 
 
-def _last_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
-    """The ids of the last whole lines that fit a budget, or of the end of the last line."""
+def _last_tokens(text: bytes, budget: int, encode: Encode, lead: bytes) -> list[int]:
+    """The ids of the last whole lines that fit a budget, or of the end of the last line.
+
+    `lead` comes before whole lines; its token counts as well.
+    """
     if budget <= 0 or not text:
         return []
     text = _last_bytes(text, budget * TOKEN_BYTES)
     lines = text.splitlines(keepends=True)
-    taken, count = len(lines), 0
+    taken, count = len(lines), len(lead)
     while taken:
         count += len(encode(lines[taken - 1]))
         if count > budget:
             break
         taken -= 1
     chosen = b"".join(lines[taken:])
-    return encode(chosen or lines[-1])[-budget:]
+    return encode(lead + chosen if chosen else lines[-1])[-budget:]
 
 
 def _first_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:

@@ -21,7 +21,7 @@ import gguf
 import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-Architecture = Literal["llama", "mamba", "gemma3"]
+Architecture = Literal["llama", "mamba", "jamba", "gemma3"]
 
 WIDTH = 64
 HEADS = 4
@@ -33,6 +33,20 @@ WINDOW = 16
 FIM_TOKENS = ["<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>"]
 REPOSITORY_TOKENS = ["<|repo_name|>", "<|file_sep|>"]
 OTHER_TOKENS = ["<|other_0|>", "<|other_1|>"]
+DIALECT_MARKS = {
+    "StarCoder": ["<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<filename>", "<reponame>"],
+    "StarCoder2": ["<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<repo_name>", "<file_sep>"],
+    "SantaCoder": ["<fim-prefix>", "<fim-middle>", "<fim-suffix>"],
+    "Mellum": ["<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<filename>"],
+    "Qwen": [*FIM_TOKENS, *REPOSITORY_TOKENS],
+    "CodeGemma": ["<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|file_separator|>"],
+    "Granite": ["<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|filename|>"],
+    "DeepSeek-Coder": ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"],
+    "CodeLlama": ["▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>"],
+    "Codestral": ["[PREFIX]", "[MIDDLE]", "[SUFFIX]"],
+    "Seed-Coder": ["<[fim-prefix]>", "<[fim-middle]>", "<[fim-suffix]>"],
+}
+"""Names of fill-in-the-middle marks and of what goes with them, as the families have them."""
 END = "<|endoftext|>"
 ADDED = "<tool_call>"
 """A token that was added after training and that is not a mark of prompt structure."""
@@ -122,6 +136,7 @@ def write_tiny_model(
     vocabulary: Literal["bpe", "sentencepiece"] = "bpe",
     fim: bool = True,
     files: bool = False,
+    dialect: str | None = None,
     weights: bool = True,
     seed: int = 0,
 ) -> Path:
@@ -130,20 +145,28 @@ def write_tiny_model(
     Args:
         path: The file to write.
         architecture: `llama` attends to everything, `mamba` is recurrent (its memory can't be cut),
-            `gemma3` looks back over a sliding window of `WINDOW` tokens.
+            `jamba` is both by turns, `gemma3` looks back over a sliding window of `WINDOW` tokens.
         vocabulary: Byte-level BPE, or one typed as SentencePiece with byte tokens.
         fim: Whether the vocabulary has fill-in-the-middle marks.
         files: Whether it then has marks for repositories and files too, and not two without a
             meaning. With them a document's name is in some prompts, and changes what is said.
+        dialect: One of `DIALECT_MARKS`: these marks instead of the others, and its name as a model.
         weights: False writes the vocabulary alone, as `ggml-vocab-*.gguf` files do.
         seed: For the weights.
     """
     writer = gguf.GGUFWriter(path, architecture)
-    writer.add_name(f"tiny {architecture}")
+    writer.add_name(f"tiny {dialect or architecture}")
     writer.add_context_length(8192)
     writer.add_embedding_length(WIDTH)
     writer.add_block_count(LAYERS)
-    size = _add_bpe(writer, fim, files) if vocabulary == "bpe" else _add_sentencepiece(writer)
+    if dialect:
+        marks = DIALECT_MARKS[dialect]
+    else:
+        marks = FIM_TOKENS + (REPOSITORY_TOKENS if files else OTHER_TOKENS) if fim else []
+    if vocabulary == "bpe":
+        size = _add_bpe(writer, marks)
+    else:
+        size = _add_sentencepiece(writer, marks if dialect else [])
     _add_hyperparameters(writer, architecture)
     if weights:
         random = np.random.default_rng(seed)
@@ -156,14 +179,13 @@ def write_tiny_model(
     return path
 
 
-def _add_bpe(writer: gguf.GGUFWriter, fim: bool, files: bool) -> int:
+def _add_bpe(writer: gguf.GGUFWriter, marks: list[str]) -> int:
     model = train_tokenizer().to_str()
     ids = train_tokenizer().get_vocab()
     tokens = sorted(ids, key=ids.__getitem__)
     kinds = [gguf.TokenType.NORMAL] * len(tokens)
-    marks = [END, *(FIM_TOKENS + (REPOSITORY_TOKENS if files else OTHER_TOKENS) if fim else [])]
-    tokens += [*marks, ADDED]
-    kinds += [gguf.TokenType.CONTROL] * len(marks) + [gguf.TokenType.USER_DEFINED]
+    tokens += [END, *marks, ADDED]
+    kinds += [gguf.TokenType.CONTROL] * (1 + len(marks)) + [gguf.TokenType.USER_DEFINED]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list(tokens)
@@ -181,7 +203,7 @@ def _merges(description: str) -> list[str]:
     return [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
 
 
-def _add_sentencepiece(writer: gguf.GGUFWriter) -> int:
+def _add_sentencepiece(writer: gguf.GGUFWriter, marks: list[str]) -> int:
     ids = train_tokenizer().get_vocab()
     pieces = [train_tokenizer().decode([ids[token]]) for token in sorted(ids, key=ids.__getitem__)]
     pieces = [
@@ -192,6 +214,11 @@ def _add_sentencepiece(writer: gguf.GGUFWriter) -> int:
     scores = [0.0] * len(tokens) + [-float(rank) for rank in range(len(pieces))]
     tokens += pieces
     kinds += [gguf.TokenType.NORMAL] * len(pieces)
+    # Some files, and all older ones, call the marks of Code Llama text.
+    mark_kind = gguf.TokenType.NORMAL if "▁<EOT>" in marks else gguf.TokenType.CONTROL
+    tokens += marks
+    kinds += [mark_kind] * len(marks)
+    scores += [0.0] * len(marks)
     writer.add_tokenizer_model("llama")
     writer.add_token_list(tokens)
     writer.add_token_types(kinds)
@@ -205,16 +232,20 @@ def _add_sentencepiece(writer: gguf.GGUFWriter) -> int:
 
 def _add_hyperparameters(writer: gguf.GGUFWriter, architecture: Architecture) -> None:
     writer.add_layer_norm_rms_eps(1e-5)
-    if architecture == "mamba":
-        writer.add_feed_forward_length(0)
-        writer.add_head_count(0)
+    if architecture in {"mamba", "jamba"}:
         writer.add_ssm_conv_kernel(4)
         writer.add_ssm_inner_size(2 * WIDTH)
         writer.add_ssm_state_size(16)
         writer.add_ssm_time_step_rank(8)
+    if architecture == "mamba":
+        writer.add_feed_forward_length(0)
+        writer.add_head_count(0)
         return
     writer.add_feed_forward_length(FEED_FORWARD)
     writer.add_head_count(HEADS)
+    if architecture == "jamba":  # the layers without attention have no heads for it
+        writer.add_head_count_kv([0 if index % 2 == 0 else HEADS // 2 for index in range(LAYERS)])
+        return
     writer.add_head_count_kv(HEADS // 2)
     writer.add_rope_dimension_count(WIDTH // HEADS)
     writer.add_rope_freq_base(10000.0)
@@ -250,10 +281,17 @@ def _tensors(architecture: Architecture, size: int) -> list[tuple[str, tuple[int
         ("attn_k.weight", (kv, WIDTH)),
         ("attn_v.weight", (kv, WIDTH)),
         ("attn_output.weight", (WIDTH, WIDTH)),
+    ]
+    feed_forward = [
         ("ffn_norm.weight", (WIDTH,)),
         ("ffn_gate.weight", (FEED_FORWARD, WIDTH)),
         ("ffn_up.weight", (FEED_FORWARD, WIDTH)),
         ("ffn_down.weight", (WIDTH, FEED_FORWARD)),
+    ]
+    state_norms = [
+        ("ssm_dt_norm.weight", (8,)),
+        ("ssm_b_norm.weight", (16,)),
+        ("ssm_c_norm.weight", (16,)),
     ]
     gemma = [
         ("attn_q_norm.weight", (head,)),
@@ -261,8 +299,14 @@ def _tensors(architecture: Architecture, size: int) -> list[tuple[str, tuple[int
         ("post_attention_norm.weight", (WIDTH,)),
         ("post_ffw_norm.weight", (WIDTH,)),
     ]
-    layer = {"llama": attention, "mamba": mamba, "gemma3": attention + gemma}[architecture]
+    layers = {
+        "llama": [attention + feed_forward],
+        "mamba": [mamba],
+        "jamba": [mamba + state_norms + feed_forward, attention + feed_forward],
+        "gemma3": [attention + feed_forward + gemma],
+    }[architecture]
     for index in range(LAYERS):
+        layer = layers[index % len(layers)]
         tensors += [(f"blk.{index}.{name}", shape) for name, shape in layer]
     return tensors
 

@@ -7,7 +7,7 @@ nothing of documents, prompts or healing methods. `llama` runs llama.cpp in this
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,30 @@ ROOT = -1
 """In `TokenEngine.evaluate`: the parent of a tree's first tokens, the last token of the slot."""
 
 
+Gap = Literal["prefix", "suffix", "name"]
+"""A place for text in a prompt: before the hole, after it, or the file's name and a line end."""
+Layout = tuple[int | Gap, ...]
+"""The marks and the places for text of a prompt, in order."""
+
+
 @dataclass(frozen=True)
 class FimTokens:
-    """Ids of a model's fill-in-the-middle tokens. What a model lacks is None."""
+    """Ids of a model's fill-in-the-middle marks, and their order (see `fim_dialects`)."""
 
+    dialect: str
+    """The family that it was trained like."""
     prefix: int
     suffix: int
-    middle: int
-    pad: int | None = None
-    repository: int | None = None
-    separator: int | None = None
+    middle: int | None
+    """The mark after which the answer begins; None if it goes on from the prefix."""
+    layout: Layout
+    """The order for any hole. If it ends with `prefix`, the answer is more of that text."""
+    named: Layout | None = None
+    """The order with the file's name, where that was trained."""
+    healed: Layout | None = None
+    """A better order for a hole whose left edge is healed."""
+    marks: frozenset[int] = frozenset()
+    """All marks of the dialect; each of them ends an answer."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,12 @@ class ModelInfo:
     """Whether text prompts start with the beginning-of-sequence token."""
     trees: bool
     """Whether branches can be cut from the memory; False for recurrent and hybrid models."""
+    memory: str = "attention"
+    """How it remembers a text: `attention`, `sliding window`, `recurrent` or `hybrid`."""
+    add_blank: bool = False
+    """Whether the tokenizer puts a blank before a text (SentencePiece)."""
+    fill_in: str | None = None
+    """The dialect of its fill-in-the-middle marks; None if it completes from the left only."""
 
 
 @dataclass(eq=False)

@@ -18,13 +18,14 @@ memory can do (`llama_memory`), and which token comes next.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from healing.vocabulary import Vocabulary
+from healing.vocabulary import TokenKind, Vocabulary
 from server.engine import ROOT, FimTokens, ModelInfo, Slot
+from server.engine.fim_dialects import fim_tokens
 from server.engine.llama_batch import Batch, Entry
 from server.engine.llama_library import AbortFlag, last_error, load_library, recent_log
 from server.engine.llama_load import EngineOptions, Loaded, free, load_model
@@ -33,8 +34,8 @@ from server.engine.llama_slots import LlamaSlot, Row, SlotTable
 from server.engine.llama_tree import Step, Tree
 from server.engine.llama_vocabulary import (
     Encoder,
+    announced_marks,
     bos_token,
-    fim_tokens,
     stop_tokens,
     vocabulary_of,
 )
@@ -82,11 +83,12 @@ class LlamaEngine:
         """Take a loaded model over; `close` frees it."""
         self._loaded: Loaded | None = loaded
         self._context = loaded.context
-        self._vocabulary = vocabulary
-        self._info = loaded.info
-        self._fim = fim_tokens(loaded.vocabulary)
+        self._fim = fim_tokens(announced_marks(loaded.vocabulary), vocabulary, loaded.info.name)
+        self._info = replace(loaded.info, fill_in=self._fim.dialect if self._fim else None)
+        marks = self._fim.marks if self._fim else frozenset()
+        self._vocabulary = _with_control(vocabulary, marks)
         self._bos = bos_token(loaded.vocabulary)
-        self._stops = stop_tokens(loaded.vocabulary, vocabulary)
+        self._stops = stop_tokens(loaded.vocabulary, vocabulary) | marks
         self._encoder = Encoder(loaded.vocabulary, vocabulary)
         self._size = int(load_library().llama_vocab_n_tokens(loaded.vocabulary))
         self._memory = Memory(loaded.context, divisible=loaded.divisible, window=loaded.window)
@@ -110,7 +112,9 @@ class LlamaEngine:
 
     @property
     def info(self) -> ModelInfo:
-        """The model and the device."""
+        """The model and the device. `trees` turns False if the memory refuses to be cut."""
+        if self._info.trees and not self._memory.divisible:
+            self._info = replace(self._info, trees=False)
         return self._info
 
     @property
@@ -209,11 +213,14 @@ class LlamaEngine:
             raise ValueError(f"node {node} is outside the tree of {len(grown.tree)} nodes")
         path = grown.tree.path(node)
         source, trunk = grown.sequences.get(node, own.sequence), len(own.tokens)
+        held = node == ROOT or node in grown.sequences
         if source != own.sequence:
-            self._memory.cut(own.sequence, trunk)
-            self._memory.share(source, own.sequence, trunk, trunk + len(path))
+            if self._memory.cut(own.sequence, trunk):
+                self._memory.share(source, own.sequence, trunk, trunk + len(path))
+            else:
+                own.resident, held = 0, False
         own.tokens += [grown.tree.tokens[index] for index in path]
-        if node == ROOT or node in grown.sequences:
+        if held:
             own.resident = len(own.tokens)
         if node != ROOT:
             own.set_row(grown.rows.get(node), is_view=True)
@@ -381,3 +388,13 @@ class LlamaEngine:
     def _check_tokens(self, tokens: Sequence[int]) -> None:
         if tokens and not (min(tokens) >= 0 and max(tokens) < self._size):
             raise EngineError(f"a token id is outside the vocabulary of {self._size:,} tokens")
+
+
+def _with_control(vocabulary: Vocabulary, marks: frozenset[int]) -> Vocabulary:
+    """The vocabulary with all marks as control tokens: some files call one of them text."""
+    ids = [token for token in marks if vocabulary.kind(token) != TokenKind.CONTROL]
+    if not ids:
+        return vocabulary
+    kinds = vocabulary.kinds.copy()
+    kinds[ids] = TokenKind.CONTROL
+    return replace(vocabulary, kinds=kinds)

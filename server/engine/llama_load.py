@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from server.engine import ModelInfo
-from server.engine.gguf import check_whole, read_metadata
+from server.engine.gguf import read_metadata
+from server.engine.gguf_splits import check_model, tensor_count
 from server.engine.llama_library import Pointer, collected_log, last_error, load_library
 from server.engine.llama_vocabulary import VOCABULARY_TYPES
 from server.errors import EngineError, ModelError
@@ -85,7 +86,7 @@ def load_model(path: Path, options: EngineOptions) -> Loaded:
     EngineError if the options make no sense or there is not enough memory.
     """
     _check_options(options)
-    _check_file(path)
+    add_blank = _check_file(path)
     library = load_library()
     asked = -1 if options.gpu_layers == "auto" else options.gpu_layers
     usable = bool(library.llama_supports_gpu_offload())
@@ -101,7 +102,8 @@ def load_model(path: Path, options: EngineOptions) -> Loaded:
     if not model:
         raise ModelError(f"{path}: llama.cpp can't load it: {last_error(log)}")
     try:
-        return _with_context(path, options, model, layers, _report(log, asked, usable, note))
+        report = _report(log, asked, usable, note)
+        return _with_context(path, options, model, layers, report, add_blank)
     except BaseException:
         library.llama_model_free(model)
         raise
@@ -131,10 +133,11 @@ def _check_options(options: EngineOptions) -> None:
         )
 
 
-def _check_file(path: Path) -> None:
-    check_whole(path)
+def _check_file(path: Path) -> bool:
+    """Find out what is wrong with a file, and whether its tokenizer puts a blank before a text."""
+    check_model(path)
     metadata = read_metadata(path)
-    if not metadata.tensors:
+    if not tensor_count(metadata):
         raise ModelError(f"{path}: holds only a vocabulary, no weights; choose a whole model")
     # llama.cpp ends the process for this one, while it reports other damage.
     key = "tokenizer.ggml.tokens"
@@ -142,6 +145,8 @@ def _check_file(path: Path) -> None:
         tokens = metadata.strings(key)
         if len(set(tokens)) < len(tokens):
             raise ModelError(f"{path}: is damaged (two tokens are the same); pull it again")
+    is_sentencepiece = metadata.text("tokenizer.ggml.model", "none") == "llama"
+    return metadata.flag("tokenizer.ggml.add_space_prefix", is_sentencepiece)
 
 
 def _load(path: Path, options: EngineOptions, gpu_layers: int) -> Pointer:
@@ -157,7 +162,8 @@ def _load(path: Path, options: EngineOptions, gpu_layers: int) -> Pointer:
     if options.tensor_split:
         shares = (ctypes.c_float * library.llama_max_devices())(*options.tensor_split)
         params.tensor_split = ctypes.cast(shares, ctypes.POINTER(ctypes.c_float))
-    # SentencePiece models would get a blank before every text: the bytes would not be the user's.
+    # SentencePiece models would get a blank before every piece of text that is encoded; a prompt
+    # has it where the model was trained to see one (`ModelInfo.add_blank`).
     overrides = (library.llama_model_kv_override * 2)()
     overrides[0].tag = library.LLAMA_KV_OVERRIDE_TYPE_BOOL
     overrides[0].key = b"tokenizer.ggml.add_space_prefix"
@@ -193,7 +199,12 @@ def _report(log: list[tuple[int, str]], asked: int, usable: bool, note: str | No
 
 
 def _with_context(
-    path: Path, options: EngineOptions, model: Pointer, gpu_layers: int, report: _Report
+    path: Path,
+    options: EngineOptions,
+    model: Pointer,
+    gpu_layers: int,
+    report: _Report,
+    add_blank: bool,
 ) -> Loaded:
     library = load_library()
     vocabulary = library.llama_model_get_vocab(model)
@@ -202,9 +213,13 @@ def _with_context(
         raise ModelError(f"{path}: the file has no vocabulary; choose a text model")
     if library.llama_model_has_encoder(model) or not library.llama_model_has_decoder(model):
         raise ModelError(f"{path}: is not a model that continues text; choose another")
-    divisible = not (
-        library.llama_model_is_recurrent(model) or library.llama_model_is_hybrid(model)
-    )
+    window = int(library.llama_model_n_swa(model))
+    memory = "sliding window" if window else "attention"
+    if library.llama_model_is_recurrent(model):
+        memory = "recurrent"
+    elif library.llama_model_is_hybrid(model):
+        memory = "hybrid"
+    divisible = memory in {"attention", "sliding window"}
     # A recurrent model keeps a whole state for every sequence and has no use for branches.
     n_sequences = options.slots + (BRANCHES if divisible else 0)
     n_ubatch = options.n_ubatch or (GPU_MICRO_BATCH if report.offloaded else CPU_MICRO_BATCH)
@@ -242,8 +257,9 @@ def _with_context(
         context_tokens=int(library.llama_n_ctx(context)),
         add_bos=bool(library.llama_vocab_get_add_bos(vocabulary)),
         trees=divisible,
+        memory=memory,
+        add_blank=add_blank,
     )
-    window = int(library.llama_model_n_swa(model))
     trained = int(library.llama_model_n_ctx_train(model)) or info.context_tokens
     return Loaded(
         model, context, vocabulary, info, n_ubatch, n_sequences, divisible, window, trained

@@ -19,7 +19,8 @@ class Memory:
         self._library = load_library()
         self._memory = self._library.llama_get_memory(context)
         self.divisible = divisible
-        """Whether a sequence can be cut anywhere; False for recurrent and hybrid models."""
+        """Whether a sequence can be cut anywhere; False for recurrent and hybrid models, and from
+        the first time on that llama.cpp refuses a cut."""
         self._window = window
         """Tokens that a sliding-window layer looks back; 0 where all layers see everything."""
 
@@ -44,6 +45,7 @@ class Memory:
         """Shorten a sequence to `length` tokens; where that can't be done, clear it: False."""
         if length > 0:
             removed = self._library.llama_memory_seq_rm(self._memory, sequence, length, -1)
+            self.divisible = self.divisible and bool(removed)
             if removed and self.length(sequence) == length and self.can_continue(sequence, length):
                 return True
         self.clear(sequence)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from healing.encoding import encode_bytes
 from healing.vocabulary import TokenKind, Vocabulary
-from server.engine import FimTokens
 from server.engine.llama_library import Pointer, load_library
 from server.errors import EngineError
 
@@ -67,15 +66,12 @@ def _kinds(attributes: NDArray[np.int32]) -> NDArray[np.uint8]:
     return kinds
 
 
-def fim_tokens(vocabulary: Pointer) -> FimTokens | None:
-    """The fill-in-the-middle ids of a `llama_vocab`; None without prefix, suffix or middle."""
+def announced_marks(vocabulary: Pointer) -> dict[str, int]:
+    """The fill-in-the-middle ids that llama.cpp knows of a `llama_vocab`, by its short names."""
     library = load_library()
     names = ("pre", "suf", "mid", "pad", "rep", "sep")
-    ids = [getattr(library, f"llama_vocab_fim_{name}")(vocabulary) for name in names]
-    prefix, suffix, middle, pad, repository, separator = (i if i >= 0 else None for i in ids)
-    if prefix is None or suffix is None or middle is None:
-        return None
-    return FimTokens(prefix, suffix, middle, pad, repository, separator)
+    ids = {name: int(getattr(library, f"llama_vocab_fim_{name}")(vocabulary)) for name in names}
+    return {name: token for name, token in ids.items() if token >= 0}
 
 
 def bos_token(vocabulary: Pointer) -> int | None:

@@ -260,10 +260,11 @@ class TestTitle:
     )
     def test_only_where_nothing_else_is(self, build, tiny_completer, text, named):
         """The name comes first where the cursor's line is all there is, and marks know files."""
-        marks = replace(tiny_completer.engine.fim, separator=7)
+        fim = tiny_completer.engine.fim
+        marks = replace(fim, named=(7, "name", *fim.layout))
         name = tiny_completer.tokenization.encode(b"a.py\n")
         plain, separated = build(text), build(text, marks=marks)
 
-        assert separated.head == (*((marks.separator, *name) if named else ()), *plain.head)
+        assert separated.head == (*((7, *name) if named else ()), *plain.head)
         assert separated.typed == plain.typed
         assert build(text, fim=False) == build(text, fim=False, marks=marks)

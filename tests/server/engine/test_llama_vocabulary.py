@@ -30,11 +30,17 @@ def test_it_agrees_with_the_model_file(make_engine, vocabulary):
 def test_fim_tokens(make_engine):
     """The marks are found by their names; a model without them has None."""
     engine = make_engine(files=True)
-    names = [engine.vocabulary[token].decode() for token in vars(engine.fim).values()]
+    fim = engine.fim
+    names = [engine.vocabulary[token].decode() for token in (fim.prefix, fim.middle, fim.suffix)]
 
-    prefix, middle, suffix, pad = FIM_TOKENS
-    assert names == [prefix, suffix, middle, pad, *REPOSITORY_TOKENS]
-    assert make_engine(fim=False).fim is None
+    assert names == FIM_TOKENS[:3]
+    assert fim.dialect == engine.info.fill_in == "Qwen"
+    assert {engine.vocabulary[token].decode() for token in fim.marks} == {
+        *FIM_TOKENS,
+        *REPOSITORY_TOKENS,
+    }
+    without = make_engine(fim=False)
+    assert without.fim is without.info.fill_in is None
 
 
 def test_stops_are_the_marks(make_engine):
