@@ -32,7 +32,8 @@ from server.arguments import EngineArguments
 from server.completer import Completer, load_completer
 from server.completion import engine_options_of, model_path
 from server.engine import ROOT, TokenEngine
-from server.engine.gguf import check_whole, read_metadata
+from server.engine.gguf import read_metadata
+from server.engine.gguf_splits import check_files
 from server.engine.llama_library import collected_log, load_library
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import Tables, build_tables, load_tables
@@ -96,7 +97,7 @@ def _findings(options: EngineArguments, engine_options: EngineOptions) -> Iterat
         yield finding
     try:
         path = _model(options)
-        check_whole(path)
+        check_files(path)
     except MidtokenError as error:
         yield Finding("problem", "model file", str(error))
         usable = False

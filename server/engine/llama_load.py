@@ -17,7 +17,7 @@ from typing import Literal
 
 from server.engine import ModelInfo
 from server.engine.gguf import read_metadata
-from server.engine.gguf_splits import check_model, tensor_count
+from server.engine.gguf_splits import check_files, tensor_count
 from server.engine.llama_library import Pointer, collected_log, last_error, load_library
 from server.engine.llama_vocabulary import VOCABULARY_TYPES
 from server.errors import EngineError, ModelError
@@ -135,7 +135,7 @@ def _check_options(options: EngineOptions) -> None:
 
 def _check_file(path: Path) -> bool:
     """Find out what is wrong with a file, and whether its tokenizer puts a blank before a text."""
-    check_model(path)
+    check_files(path)
     metadata = read_metadata(path)
     if not tensor_count(metadata):
         raise ModelError(f"{path}: holds only a vocabulary, no weights; choose a whole model")

@@ -13,6 +13,7 @@ all of them are, and they are checked and removed as one. What is not here: conn
 import difflib
 import json
 import os
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from server.models.catalog import CATALOG, Model, ModelFile
 from server.models.files import Progress, in_all, megabytes, no_progress, sha256_of
 
 GGUF_MAGIC = b"GGUF"
+_SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -253,4 +255,8 @@ def _checked_gguf(path: Path) -> Path:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from error
     if start != GGUF_MAGIC:
         raise ModelError(f"{path} is not a GGUF file: it starts with {start!r}")
+    split = _SPLIT.fullmatch(path.name)
+    if split and int(split["number"]) != 1:
+        first = path.with_name(f"{split['name']}-00001-of-{split['count']}.gguf")
+        raise ModelError(f"{path} is one of {int(split['count'])} files: give the first, {first}")
     return path

@@ -86,6 +86,16 @@ class TestResolve:
         with pytest.raises(ModelError, match="is not a GGUF file"):
             store.resolve(str(path))
 
+    def test_a_split_model(self, tmp_path: Path):
+        """Of several files the first is given; given another one, the first is named."""
+        first, second = (tmp_path / f"m-0000{number}-of-00002.gguf" for number in (1, 2))
+        for path in (first, second):
+            path.write_bytes(b"GGUF...")
+
+        assert store.resolve(str(first)) == first
+        with pytest.raises(ModelError, match=r"is one of 2 files: give the first, .*-00001-of-"):
+            store.resolve(str(second))
+
     def test_a_cut_file(self, home: Path, toy: Model, put):
         """A file of the store with the wrong size is not handed out."""
         put(toy, CONTENT[:1500])
