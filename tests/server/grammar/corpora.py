@@ -1,20 +1,17 @@
-"""Real source files for the grammars' tests: packages of Debian and npm, unpacked into a cache.
+"""Real source files for the grammars' tests: packages of Debian 12 and npm, unpacked into a cache.
 
-Nothing is installed. A package that cannot be had skips the tests that need it, with the reason.
+Nothing is installed. A package that can't be had fails the tests that need it, with the reason.
 """
 
-import shutil
-import subprocess
 import tarfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
-import platformdirs
-import pytest
-from filelock import FileLock
+from editors.vscode import build
+from tests.fetching import fetched, run
 
-SECONDS = 300
-"""The longest that a download may take."""
+CACHE = "midtoken-corpora"
+"""The files' part of the user's cache."""
 
 
 def fetch_debian(package: str, only: str = "") -> Path:
@@ -26,28 +23,30 @@ def fetch_debian(package: str, only: str = "") -> Path:
     """
 
     def unpack(folder: Path) -> None:
-        _run(["apt-get", "download", package], folder)
+        run(["apt-get", "download", package], folder)
         (archive,) = folder.glob("*.deb")
-        _run(["dpkg-deb", "--extract", str(archive), "."], folder)
+        run(["dpkg-deb", "--extract", str(archive), str(folder)])
         archive.unlink()
         for path in folder.rglob("*") if only else ():
             if path.name != only and (path.is_file() or path.is_symlink()):
                 path.unlink()
 
-    return _once(f"debian-{package}", unpack)
+    return fetched(CACHE, f"debian-{package}", unpack)
 
 
 def fetch_npm(name: str, version: str) -> Path:
     """The folder of an unpacked npm package, without what it depends on."""
 
     def unpack(folder: Path) -> None:
-        _run(["npm", "pack", "--loglevel=error", "--ignore-scripts", f"{name}@{version}"], folder)
+        path = build.environment(build.node())["PATH"]
+        pack = ["npm", "pack", "--loglevel=error", "--ignore-scripts", f"{name}@{version}"]
+        run(pack, folder, PATH=path)
         (archive,) = folder.glob("*.tgz")
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
         archive.unlink()
 
-    return _once(f"npm-{name.replace('/', '-')}-{version}", unpack)
+    return fetched(CACHE, f"npm-{name.replace('/', '-')}-{version}", unpack)
 
 
 def sources(folders: Iterable[Path], *endings: str, largest: int = 60_000) -> list[Path]:
@@ -67,33 +66,3 @@ def _is_text(path: Path) -> bool:
         return "\0" not in path.read_bytes().decode()
     except UnicodeDecodeError:
         return False
-
-
-def _once(name: str, unpack: Callable[[Path], None]) -> Path:
-    """A package's folder, whole: it gets its name when everything is in it."""
-    cache = platformdirs.user_cache_path("midtoken-corpora", ensure_exists=True)
-    folder = cache / name
-    with FileLock(cache / f"{name}.lock"):
-        if not folder.is_dir():
-            unfinished = cache / f"{name}.part"
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir()
-            unpack(unfinished)
-            unfinished.rename(folder)
-    return folder
-
-
-def _run(command: list[str], folder: Path) -> None:
-    """Run a command in a folder; one that fails or is missing skips the test."""
-    what = " ".join(command)
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is needed for `{what}`")
-    try:
-        subprocess.run(
-            command, cwd=folder, check=True, capture_output=True, text=True, timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        pytest.skip(f"`{what}` took longer than {SECONDS} s")
-    except subprocess.CalledProcessError as error:
-        said = (error.stderr or error.stdout).strip().splitlines()
-        pytest.skip(f"`{what}` failed: {said[-1] if said else error.returncode}")
