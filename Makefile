@@ -8,7 +8,7 @@ export CMAKE_ARGS ?= -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF
 # Idle OpenMP threads sleep: on a shared machine busy waiting costs several times the work itself.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: demo test test-grammars test-editors test-vscode check-vscode vscode check format model clean
+.PHONY: demo test test-grammars test-editors test-vscode test-vulkan check-vscode vscode check format model clean
 
 demo: .venv/ready model
 	$(BIN)/python -m server.demo
@@ -21,9 +21,16 @@ WITHOUT := $(if $(shell command -v emacs || command -v apt-get),,--ignore=tests/
 test: .venv/ready model check
 	$(BIN)/python -m pytest --ignore=tests/e2e/vscode $(WITHOUT)
 
-# Grammars on hundreds of real files, which takes minutes.
+# Grammars on hundreds of real files, which takes minutes. They are fetched once, from npm and (by
+# apt-get) from Debian 12; what can't be had fails.
 test-grammars: .venv/ready
-	$(BIN)/python -m pytest tests/server/grammar --corpus
+	$(BIN)/python -m pytest tests/server/grammar -m corpus --corpus
+
+# llama.cpp on Vulkan, in an environment of its own that takes half an hour to build. Any driver does,
+# also Mesa's software driver; on Debian, with what the build needs:
+# apt-get install mesa-vulkan-drivers libvulkan-dev glslc spirv-headers
+test-vulkan: .venv-vulkan/ready model
+	GGML_VK_VISIBLE_DEVICES=$${GGML_VK_VISIBLE_DEVICES-0} .venv-vulkan/bin/python -m pytest tests/vulkan
 
 # The packaged extension in the real VS Code alone; Chromium must be installed.
 test-vscode: check-vscode model
@@ -62,5 +69,15 @@ model: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch .venv/ready
 
+# pip keeps wheels by version, whatever they were built for: without --no-cache-dir a build for CPUs
+# would be taken for this one, or this one for that.
+.venv-vulkan/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-vulkan
+	.venv-vulkan/bin/python -m pip install --quiet --upgrade pip
+	CMAKE_ARGS="$(CMAKE_ARGS) -DGGML_VULKAN=ON" .venv-vulkan/bin/python -m pip install --quiet \
+		--no-cache-dir --no-deps --constraint constraints.txt llama-cpp-python
+	.venv-vulkan/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch .venv-vulkan/ready
+
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-vulkan build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
