@@ -81,6 +81,7 @@ def summarise(record: Record) -> dict[str, Any]:
             for event, times in sorted(record.latencies_ms.items())
         },
         "worst_loop_delay_ms": after["worstLoopDelayMs"],
+        "worst_loop_held_ms": after["worstLoopHeldMs"],
         "memory": list(record.memory),
         "seconds": round(record.seconds, 1),
         "real_seconds": round(record.real_seconds, 1),
@@ -118,7 +119,11 @@ def print_figures(console: Console, figures: Mapping[str, Any]) -> None:
         f"{server['started']:,} jobs, {server['prepared']:,} of them ahead of time)",
     )
     row("tokens evaluated", f"{_number(figures['tokens_per_key'])} a key")
-    row("event loop", f"at worst {duration(figures['worst_loop_delay_ms'])} late")
+    row(
+        "event loop",
+        f"at worst {duration(figures['worst_loop_delay_ms'])} late, "
+        f"{duration(figures['worst_loop_held_ms'])} without waiting for a core",
+    )
     row("memory of the server", _memory_line(figures["memory"]))
     answers = figures["answers"]
     row(

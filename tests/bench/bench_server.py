@@ -25,7 +25,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -35,14 +34,13 @@ from server.completer import Completer, CompletionOptions, load_completer
 from server.engine import Slot, TokenEngine
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
+from server.own_methods import core_wait
 from server.service import Request, Service
 from server.snapshot import Snapshot
 from server.worker import Worker
 
 STAGES = ("prefill", "tree", "decoding")
 BEAT_S = 0.002
-SCHEDULING = Path("/proc/self/task") / str(os.getpid()) / "schedstat"
-"""Of the main thread: nanoseconds on a processor, nanoseconds of waiting for one, turns."""
 OPTIONS = CompletionOptions(max_tokens=16)
 FUNCTION = "def area_{0}(width, height):\n    return width * height + {0}\n\n\n"
 
@@ -177,21 +175,16 @@ async def _beats() -> AsyncIterator[list[float]]:
     async def beat() -> None:
         loop = asyncio.get_running_loop()
         while True:
-            due, waited = loop.time() + BEAT_S, _waited_for_a_processor()
+            due, waited = loop.time() + BEAT_S, core_wait()
             await asyncio.sleep(BEAT_S)
             late.append(loop.time() - due)
-            _own.append(max(0.0, late[-1] - _waited_for_a_processor() + waited))
+            _own.append(max(0.0, late[-1] - core_wait() + waited))
 
     task = asyncio.ensure_future(beat())
     try:
         yield late
     finally:
         task.cancel()
-
-
-def _waited_for_a_processor() -> float:
-    """Seconds in which this thread could have run and no processor was free; 0 where not told."""
-    return int(SCHEDULING.read_text().split()[1]) / 1e9 if SCHEDULING.exists() else 0.0
 
 
 _OTHER = f"""
