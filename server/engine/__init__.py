@@ -45,6 +45,15 @@ class FimTokens:
 
 
 @dataclass(frozen=True)
+class Lora:
+    """A LoRA adapter: a file of small weights that are added to a model's own."""
+
+    path: str
+    scale: float = 1.0
+    """How much of it counts."""
+
+
+@dataclass(frozen=True)
 class ModelInfo:
     """What a report says of the model and of where it really runs."""
 
@@ -73,6 +82,8 @@ class ModelInfo:
     """Whether branches can be cut from the memory; False for recurrent and hybrid models."""
     memory: str = "attention"
     """How it remembers a text: `attention`, `sliding window`, `recurrent` or `hybrid`."""
+    lora: Lora | None = None
+    """The adapter that is added to its weights."""
     add_blank: bool = False
     """Whether the tokenizer puts a blank before a text (SentencePiece)."""
     fill_in: str | None = None

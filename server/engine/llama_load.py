@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from server.engine import ModelInfo
+from server.engine import Lora, ModelInfo
 from server.engine.gguf import read_metadata
 from server.engine.gguf_splits import check_files, tensor_count
 from server.engine.llama_library import Pointer, collected_log, last_error, load_library
+from server.engine.llama_lora import attach
 from server.engine.llama_vocabulary import VOCABULARY_TYPES
 from server.errors import EngineError, ModelError
 
@@ -51,6 +52,8 @@ class EngineOptions:
     tensor_split: tuple[float, ...] = ()
     """Shares of the model for each GPU; empty leaves it to llama.cpp."""
     flash_attn: Literal["auto", "on", "off"] = "auto"
+    lora: Lora | None = None
+    """Weights that are added to the model's own."""
     slots: int = 4
     """Texts that are kept in memory at a time."""
     mmap: bool = True
@@ -244,6 +247,12 @@ def _with_context(
             f"{path}: no memory for a context of {options.n_ctx:,} tokens ({last_error(log)}); "
             "choose a smaller context size"
         )
+    if options.lora:
+        try:
+            attach(options.lora, model, context, _metadata(model, b"general.architecture"))
+        except ModelError:
+            library.llama_free(context)
+            raise
     info = ModelInfo(
         path=str(path),
         name=_metadata(model, b"general.name") or path.stem,
@@ -259,6 +268,7 @@ def _with_context(
         trees=divisible,
         memory=memory,
         add_blank=add_blank,
+        lora=options.lora,
     )
     trained = int(library.llama_model_n_ctx_train(model)) or info.context_tokens
     return Loaded(
