@@ -7,7 +7,7 @@ import pytest
 
 from server.engine.llama import LlamaEngine, load
 from server.engine.llama_load import EngineOptions
-from tests.server.engine.fresh import Fresh
+from tests.server.engine.fresh import Fresh, refuse_cuts
 
 SMALL = {"n_ctx": 512, "n_ubatch": 16, "threads": 1, "flash_attn": "off"}
 
@@ -62,3 +62,9 @@ def fresh(tiny: Callable[..., Path]) -> Iterator[Callable[..., Fresh]]:
     yield make
     for oracle in made.values():
         oracle.engine.close()
+
+
+@pytest.fixture
+def refusing_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets llama.cpp's memory refuse to forget the end of a sequence, as a recurrent one does."""
+    refuse_cuts(monkeypatch)

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pytest
 
 from server.engine import ROOT
 from server.engine.llama import LlamaEngine
+from server.engine.llama_library import load_library
 
 TOLERANCE = 2e-2
 """The largest difference of logits that only the shape of a batch makes, with room.
@@ -66,3 +68,16 @@ def before_pass(engine: LlamaEngine, number: int, act: Callable[[], None]) -> li
 
     engine._batch.decode = watched
     return codes
+
+
+def refuse_cuts(patch: pytest.MonkeyPatch) -> None:
+    """Let every memory of llama.cpp refuse to forget the end of a sequence only."""
+    library = load_library()
+    remove = library.llama_memory_seq_rm
+
+    def refusing(memory: int, sequence: int, start: int, stop: int) -> bool:
+        if 0 < start <= library.llama_memory_seq_pos_max(memory, sequence):
+            return False
+        return bool(remove(memory, sequence, start, stop))
+
+    patch.setattr(library, "llama_memory_seq_rm", refusing)

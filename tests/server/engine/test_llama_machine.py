@@ -1,5 +1,7 @@
 """Any order of opening, evaluating, keeping, cutting, dropping and cancelling."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -142,14 +144,27 @@ class EngineMachine(RuleBasedStateMachine):
         assert sum(held(self.engine)) == 0
 
 
-@pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba"])
+@pytest.mark.parametrize("architecture", ["llama", "gemma3", "mamba", "jamba"])
 def test_any_history(tiny, fresh, architecture):
     """Whatever happened before, texts and memory agree and every row is the fresh one."""
+    check_histories(tiny, fresh, architecture)
+
+
+def test_a_memory_that_refuses_cuts(tiny, fresh, refusing_cuts):
+    """The same where it is found out on the way that the memory can't be cut."""
+    check_histories(tiny, fresh, "llama")
+
+
+def check_histories(tiny, fresh, architecture):
     path = tiny(architecture=architecture, vocabulary="bpe", fim=True)
     with load(path, EngineOptions(**(SMALL | {"n_ctx": 256, "slots": 3, "n_ubatch": 8}))) as engine:
 
         class Machine(EngineMachine):
-            pass
+            def __init__(self):
+                super().__init__()
+                # As if just loaded: what an earlier history found out is forgotten.
+                engine._memory.divisible = engine._loaded.divisible
+                engine._info = replace(engine._info, trees=engine._loaded.divisible)
 
         Machine.engine, Machine.oracle = engine, fresh(architecture)
         run_state_machine_as_test(
