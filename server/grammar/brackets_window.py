@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
+from server.errors import GrammarError
+
 LONGEST = 4 << 20
 """Bytes that are worth a scan: longer texts should get no ladder."""
 
@@ -30,6 +32,9 @@ the place as it was."""
 
 LONG_LINE = 4096
 """In lines longer than this a window may start at a bracket, too."""
+
+DEEPEST = 2000
+"""Brackets that may be open above a window, which holds them all."""
 
 DOCUMENTS = 4
 """How many scans are remembered."""
@@ -105,6 +110,9 @@ def bracket_window(
     Returns:
         A text with the same verdict and the same continuations for a grammar that knows lexemes and
         brackets only. In an unfinished string or comment it starts at the line where that starts.
+
+    Raises:
+        GrammarError: More brackets are open than anybody writes.
     """
     texts = texts or {}
     scan = _scanned(before, lexemes, texts, closer or _closer)
@@ -114,6 +122,8 @@ def bracket_window(
     while stack is not None:
         stack, opener, _ = stack
         openers.append(opener + b"\n")
+        if len(openers) > DEEPEST:
+            raise GrammarError(f"more than {DEEPEST:,} brackets are open")
     return b"".join(reversed(openers)) + before[start.position :]
 
 

@@ -64,6 +64,8 @@ class Container(NamedTuple):
     """The innermost around it with another bracket."""
     opener: bytes
     """A bracket; empty for the document itself."""
+    depth: int
+    """How many containers are around it, the document itself included."""
     start: int
     """Where its own text starts."""
     own: Piece | None
@@ -72,7 +74,7 @@ class Container(NamedTuple):
     def adding(self, start: int, end: int, mark: bytes) -> "Container":
         """The same with one more piece."""
         piece = Piece(self.own, start, end, mark)
-        return Container(self.outer, self.other, self.opener, self.start, piece)
+        return self._replace(own=piece)
 
 
 class _Place(NamedTuple):
@@ -119,7 +121,7 @@ def outline(text: bytes) -> Outline:
             return same
     shared = [(common_prefix(one.text, text), one) for one in known]
     common, base = max(shared, key=lambda pair: pair[0], default=(0, None))
-    places = [_Place(0, Container(None, None, b"", 0, None), 0, False)]
+    places = [_Place(0, Container(None, None, b"", 0, 0, None), 0, False)]
     if base is not None:
         certain = bisect_right(base.places, common - LOOK_AHEAD, key=lambda place: place.position)
         places = base.places[:certain] or places
@@ -147,7 +149,7 @@ def _read(text: bytes, places: list[_Place]) -> Outline:
         if mark in {b"{", b"["}:
             outer = innermost.adding(start, run_end, b"")
             other = outer.other if outer.opener == mark else outer
-            innermost = Container(outer, other, mark, end, None)
+            innermost = Container(outer, other, mark, outer.depth + 1, end, None)
         elif mark in _OPENERS:
             lenient = lenient or text[since:run_end].rstrip().endswith(b",")
             innermost = _closing(innermost, start, run_end, mark)

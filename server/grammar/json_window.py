@@ -25,9 +25,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from server.errors import GrammarError
 from server.grammar.json_lark import HOLE
 from server.grammar.json_outline import COMMENT, STRING, Container, Piece, outline
 from server.grammar.kept import common_prefix
+
+DEEPEST = 2000
+"""Containers that may be open: a window has a piece of each, and nobody writes so many."""
 
 MOST_ITEMS = 64
 """Items of an open array that a window keeps; schemas count no further."""
@@ -74,7 +78,7 @@ _recent: deque[_Members] = deque(maxlen=KNOWN)
 def window(text: bytes) -> bytes:
     """The window for a grammar of JSON with comments."""
     parts = []
-    for one in outline(text).containers:
+    for one in _containers(text):
         if not one.opener:
             parts.append(_own(text, one))
             continue
@@ -98,7 +102,7 @@ def schema_window(text: bytes, names: frozenset[str], values: bool = True) -> by
         values: Whether short values are kept. Without them, wrong ones do not matter.
     """
     parts = []
-    for one in outline(text).containers:
+    for one in _containers(text):
         done, current = _last(text, one)
         if not one.opener:
             own = _own(text, one)
@@ -120,8 +124,16 @@ def has_comments(text: bytes) -> bool:
 
 def is_at_top(text: bytes) -> bool:
     """Whether a text ends among the members of the document's own object."""
-    containers = outline(text).containers
-    return len(containers) == 2 and containers[1].opener == b"{"
+    innermost = outline(text).innermost
+    return innermost.depth == 1 and innermost.opener == b"{"
+
+
+def _containers(text: bytes) -> list[Container]:
+    """What is open, from the document to the innermost. Raises GrammarError for too much."""
+    found = outline(text)
+    if found.innermost.depth > DEEPEST:
+        raise GrammarError(f"more than {DEEPEST:,} brackets are open")
+    return found.containers
 
 
 def _pieces(one: Container, since: int = 0) -> list[Piece]:

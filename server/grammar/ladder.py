@@ -36,8 +36,9 @@ CLIMB_S = 0.25
 """The longest that all rungs may take together; what is not tried then has its turn in the next
 request, when those before it have read on."""
 
-LONGEST_WINDOW = 1 << 18
-"""Bytes of a window that are read: a state keeps some 90 bytes for each of them."""
+LONGEST_WINDOW = 1 << 17
+"""Bytes of a window that are read. A state keeps some 90 bytes for each of them, and to copy these
+takes Python's lock: 5 ms where a window is so long."""
 
 COMPILE_S = 1.0
 """The longest wait for a grammar to be compiled; the largest takes 0.3 s."""

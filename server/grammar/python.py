@@ -97,7 +97,7 @@ def brackets(before: bytes) -> bytes:
     return bracket_window(before[start_of_line(before) :], LEXEMES)
 
 
-def _refuse(before: bytes) -> bytes:
+def _refuse(_: bytes) -> bytes:
     raise GrammarError(f"the statement is longer than {STATEMENT_BYTES // 1000} kB")
 
 

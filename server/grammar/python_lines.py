@@ -8,9 +8,10 @@ triple quotes and after a backslash. Blank lines and comments belong to none::
     ([0, 6, 21], [0, 4, 4], None)
 
 A text is read once: the next text, which differs by a keystroke, is read from the last logical
-line that both have, and in a long line from a place inside it. Broken text is read as far as it makes sense: a quote that is not closed ends
-with its line, a closing bracket without its partner is passed over, and a line that begins with a
-keyword which cannot stand inside brackets ends whatever was open.
+line that both have, and in a long line from a place inside it. Broken text is read as far as it
+makes sense: a quote that is not closed ends with its line, a closing bracket without its partner is
+passed over, and a line that begins with a keyword which cannot stand inside brackets ends whatever
+was open.
 
 What is not here: what lines mean (`python_window`). Quotes nested in a field of an f-string may be
 read wrongly if the field has three kinds of brackets around them, or begins beside a line end.
@@ -51,7 +52,7 @@ class Lines:
 
 
 class _Place(NamedTuple):
-    """The start of a line within a logical line, outside of strings."""
+    """A place within a logical line, behind a line end or bracket and outside of strings."""
 
     position: int
     depth: int
@@ -202,7 +203,7 @@ def _certain(known: Lines, common: int) -> int:
 
 
 def _is_certain(known: Lines, start: int, common: int) -> bool:
-    """Whether so many bytes decide how a text goes on from the start of a line in it."""
+    """Whether so many bytes decide how a text goes on from the start of a line, or a place."""
     return _after(_INDENT, known.text, start) + LOOK_AHEAD <= common
 
 
@@ -236,7 +237,7 @@ def _line_end(text: bytes, at: int, places: list[_Place]) -> int | None:
                 depth = max(0, depth - 1)
             case "newline" if not depth or _NOT_INSIDE.match(text, at):
                 return at
-            case "newline" if at - newest >= SPACING:
-                newest = at
-                places.append(_Place(at, depth))
+        if part.lastgroup and at - newest >= SPACING:
+            newest = at
+            places.append(_Place(at, depth))
     return None

@@ -11,7 +11,8 @@ state can be fed any text, asked about any text, and rolled back by any number o
     (True, False, True)
 
 llguidance holds Python's lock while it is fed or asked, some 17 us a byte at worst where a grammar
-is sane and without any bound where it is not, so text goes in by small pieces and against a clock.
+is sane and without any bound where it is not. So text goes in by pieces that are the smaller the
+slower the last one was, and against a clock.
 
 What is not here: which grammar a document has (`languages`), and what is done if text does not fit.
 """
@@ -25,22 +26,25 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from server.errors import GrammarError
 
 PIECE = 64
-"""Bytes fed in one call; other threads run between two calls."""
+"""Bytes fed in one call at most; other threads run between two calls."""
+
+CALL_S = 2e-3
+"""How long a call should take at most, at the pace of the last one. Where work grows with the cube
+of the text, the next call takes some times as long."""
 
 PROBE = 32
 """Bytes that are asked about in the first call: the engine's limits do not hold there, so a grammar
 gone wild could keep Python's lock for minutes."""
 
-GROWTH = 8
+GROWTH = 4
 """How many times as long the next call's text is, where a call was quick."""
 
-LONGEST_PROBE = 4096
+LONGEST_PROBE = 2048
 """Bytes that are asked about in one call where the calls before were quick."""
 
-QUICK_S = 2e-3
-"""Seconds of a quick call: sane grammars take 0.1 ms for the first one, and 0.5 ms for the second.
-One whose work grows with the cube of the text may then take 1 s for the next. Asking is four times
-as fast as feeding."""
+LONGEST_S = 8e-3
+"""How long a call that asks may take, at the pace of the last one: it is four times as fast as to
+feed a copy by pieces, which is done instead."""
 
 ROW_ITEMS, STEP_ITEMS = 1000, 20_000
 """Limits of a parser's step: more than real code needs in the largest grammar here."""
@@ -95,6 +99,8 @@ class SyntaxState:
         self._matcher = matcher
         self.fed = 0
         """Bytes of text that it stands behind."""
+        self._pace = 4 * CALL_S / PIECE
+        """Seconds that a byte takes to be fed, as the last call went; not known at first."""
 
     def feed(self, text: bytes, seconds: float | None = None) -> int:
         """Go on over a text, as far as it fits; returns how many bytes did.
@@ -109,8 +115,10 @@ class SyntaxState:
         """
         started, done = perf_counter(), 0
         while done < len(text):
-            piece = text[done : done + PIECE]
+            piece = text[done : done + max(1, min(PIECE, int(CALL_S / self._pace)))]
+            called = thread_time()
             taken = self._matcher.try_consume_tokens(list(piece))
+            self._pace = max(thread_time() - called, 1e-6) / len(piece)
             if self._matcher.is_error():
                 raise TooSlow("the grammar is too ambiguous for this text")
             done += taken
@@ -136,18 +144,17 @@ class SyntaxState:
             TooSlow: One byte needed more work than allowed.
         """
         asked = [*text, _bytes_tokenizer().eos_token] if end else list(text)
-        size = PROBE
-        while True:
-            started = thread_time()
+        size, pace = PROBE, self._pace
+        while size <= LONGEST_PROBE and pace * min(size, len(asked)) < LONGEST_S:
+            called = thread_time()
             fits = self._matcher.validate_tokens(asked[:size])
             if fits < size or size >= len(asked):
                 return fits
-            slow = thread_time() - started > QUICK_S
+            pace = (thread_time() - called) / size
             size *= GROWTH
-            if slow or size > LONGEST_PROBE:
-                fork = self.fork()
-                fits = fork.feed(text)
-                return fits + (end and fits == len(text) and fork.accepting)
+        fork = self.fork()
+        fits = fork.feed(text)
+        return fits + (end and fits == len(text) and fork.accepting)
 
     def rollback(self, count: int) -> None:
         """Go back by so many bytes. Raises ValueError if it was not fed so many."""
@@ -160,7 +167,7 @@ class SyntaxState:
     def fork(self) -> "SyntaxState":
         """A state of its own at the same place; takes up to 10 ms behind 40 kB of text."""
         copy = SyntaxState(self._matcher.deep_copy())
-        copy.fed = self.fed
+        copy.fed, copy._pace = self.fed, self._pace
         return copy
 
     @property

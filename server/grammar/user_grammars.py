@@ -23,7 +23,7 @@ _TERMINAL = re.compile(r"^_*[A-Z][A-Z0-9_]*(?:\.-?[0-9]+)?[ \t]*:", re.MULTILINE
 MOST_BYTES = 1 << 18
 """Larger grammars are refused; the largest of our own have half as much."""
 
-MOST_TEXT = 1 << 18
+MOST_TEXT = 1 << 17
 """Bytes of a document before the cursor; longer ones are not checked, as all has to be read."""
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.errors import GrammarError
 from server.grammar import brackets_window
 from server.grammar.brackets_window import bracket_window, innermost, item_start
 from server.grammar.go import LEXEMES, STRUCTURE
@@ -78,6 +79,12 @@ class TestWindow:
         before = b"[" + b"f(a), " * 10_000
 
         assert len(bracket_window(before, LEXEMES)) < 5000
+
+    def test_of_too_many_brackets_is_none(self):
+        """They would all be in it."""
+        with pytest.raises(GrammarError, match="more than 2,000 brackets are open"):
+            bracket_window(b"(\n" * 50_000, LEXEMES)
+        assert bracket_window(b"(\n" * 2000, LEXEMES) == b"(\n" * 2000
 
 
 @settings(max_examples=300)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.errors import GrammarError
 from server.grammar.json_grammar import JSON, JSONC
 from server.grammar.json_lark import HOLE
 from server.grammar.json_schema import compile_schema
@@ -54,6 +55,15 @@ def test_a_large_document_has_a_small_window():
     assert len(text) > 1_000_000
     assert len(window(text)) < 200
     assert len(schema_window(text, frozenset({"key7"}))) < 300
+
+
+@pytest.mark.parametrize("text", [b"[" * 50_000, b'{"a":' * 50_000], ids=["arrays", "objects"])
+def test_too_many_open_brackets_have_no_window(text):
+    """They would all be in it."""
+    for one in (window, strict_window, lambda text: schema_window(text, frozenset())):
+        with pytest.raises(GrammarError, match="more than 2,000 brackets are open"):
+            one(text)
+    assert window(text[:1500]) == text[:1500]
 
 
 def test_known_keys_stay_with_short_values():

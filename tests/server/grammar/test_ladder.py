@@ -149,6 +149,23 @@ class TestFailures:
         assert report.level == "statement"
         assert str(failure) in report.reason
 
+    def test_no_time_left(self, monkeypatch):
+        """Rungs share a time; those for which nothing of it is left wait for the next request."""
+        monkeypatch.setattr("server.grammar.ladder.CLIMB_S", 0.0)
+        rungs = rung("full", "words", WORDS), rung("structural", "any", ANY)
+        report = stand(b"a", *rungs).report
+
+        assert (report.state, report.reason) == ("off", "full, structural: no time was left")
+
+    def test_long_window(self, monkeypatch):
+        """What is too long to be kept in mind is not read."""
+        monkeypatch.setattr("server.grammar.ladder.LONGEST_WINDOW", 1 << 10)
+        rungs = rung("full", "words", WORDS), rung("structural", "any", ANY, last_line)
+        report = stand(b"a\n" * 600 + b"b", *rungs).report
+
+        assert report.level == "structural"
+        assert report.reason == "full: what decides is longer than 1 KiB"
+
     @pytest.mark.parametrize("failure", [GrammarError("too large a text"), ValueError("oh")])
     def test_failing_ladder(self, failure):
         """The same for the choice of rungs."""

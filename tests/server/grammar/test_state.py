@@ -3,7 +3,7 @@
 import pytest
 
 from server.errors import GrammarError
-from server.grammar.state import TooSlow, compile_grammar
+from server.grammar.state import SyntaxState, TooSlow, compile_grammar
 
 SUM = "start: N (OP N)*\nN: /[0-9]+/\nOP: /[-+]/\n%ignore / +/"
 
@@ -74,6 +74,71 @@ def test_an_ambiguous_grammar_ends_with_an_error_and_not_after_minutes():
     state = compile_grammar("wild", 'start: "a" start | "a" start start | "a"').state()
     with pytest.raises(TooSlow):
         state.feed(b"a" * 5000, seconds=0.5)
+
+
+class Clockwork:
+    """A matcher whose calls take a given time a byte, on a clock of its own; all text fits."""
+
+    def __init__(self, seconds_at):
+        self.seconds_at = seconds_at
+        self.now = 0.0
+        self.fed = 0
+        self.calls = []
+
+    def _take(self, tokens):
+        took = sum(self.seconds_at(self.fed + at) for at in range(len(tokens)))
+        self.now += took
+        self.calls.append(took)
+        return len(tokens)
+
+    def try_consume_tokens(self, tokens):
+        taken = self._take(tokens)
+        self.fed += taken
+        return taken
+
+    validate_tokens = _take
+
+    def is_error(self):
+        return False
+
+    def deep_copy(self):
+        return self
+
+
+@pytest.fixture
+def clockwork(monkeypatch):
+    """A state behind 10 bytes whose text gets slower, from 1 us a byte to 9 ms."""
+    matcher = Clockwork(lambda at: min(9e-3, 1e-6 + 1e-8 * at**2))
+    monkeypatch.setattr("server.grammar.state.thread_time", lambda: matcher.now)
+    state = SyntaxState(matcher)
+    state.feed(b"a" * 10)
+    return state, matcher
+
+
+def test_slow_text_is_fed_by_small_pieces(clockwork):
+    state, matcher = clockwork
+    assert state.feed(b"a" * 2000) == 2000
+    assert max(matcher.calls) < 10e-3
+    assert len(matcher.calls) < 2000
+
+
+def test_slow_text_is_not_asked_about_in_one_call(clockwork):
+    state, matcher = clockwork
+    state.feed(b"a" * 500)
+    matcher.calls.clear()
+    assert state.fitting(b"a" * 300) == 300
+    assert max(matcher.calls) < 10e-3
+
+
+def test_quick_text_is_fed_and_asked_about_at_once(monkeypatch):
+    matcher = Clockwork(lambda at: 4e-6)
+    monkeypatch.setattr("server.grammar.state.thread_time", lambda: matcher.now)
+    state = SyntaxState(matcher)
+    state.feed(b"a" * 2000)
+    assert len(matcher.calls) < 40
+    matcher.calls.clear()
+    state.fitting(b"a" * 1800)
+    assert len(matcher.calls) < 5
 
 
 @pytest.mark.parametrize(
