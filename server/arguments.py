@@ -7,6 +7,8 @@ class EngineArguments(TypedDict):
     """Options of every command that runs a model."""
 
     model_name: str
+    lora: str | None
+    lora_scale: float
     yes: bool
     threads: int | None
     context_size: int

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from server.completer import Completer, load_completer
+from server.engine import Lora
 from server.engine.llama_load import EngineOptions
 from server.errors import MidtokenError
 from server.models import download, store
@@ -178,7 +179,7 @@ class Backend:
 
 def engine_options(options: Options) -> EngineOptions:
     """The engine's options from the settings."""
-    engine = options.engine
+    engine, model = options.engine, options.model
     return EngineOptions(
         n_ctx=engine.context_size,
         threads=engine.threads if isinstance(engine.threads, int) else None,
@@ -186,6 +187,7 @@ def engine_options(options: Options) -> EngineOptions:
         main_gpu=engine.main_gpu,
         tensor_split=tuple(engine.tensor_split),
         flash_attn=engine.flash_attention,
+        lora=Lora(str(store.expanded(model.lora)), model.lora_scale) if model.lora else None,
     )
 
 

@@ -49,6 +49,14 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME|PATH",
             help="A model by name, or any GGUF file.",
         ),
+        click.option("--lora", metavar="PATH", help="A LoRA adapter to add to the model."),
+        click.option(
+            "--lora-scale",
+            type=click.FloatRange(0, 100),
+            default=1.0,
+            show_default=True,
+            help="How much of the adapter counts.",
+        ),
         click.option("--yes", is_flag=True, help="Fetch a missing model without asking."),
         click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads."),
         click.option(

@@ -19,6 +19,7 @@ import click
 from healing.sampling import Sampling
 from server.arguments import CompleteArguments, EngineArguments
 from server.completer import Completer, CompletionOptions, load_completer
+from server.engine import Lora
 from server.engine.llama_load import EngineOptions
 from server.errors import Cancelled, DocumentError, UsageError
 from server.grammar.ladder import Mode
@@ -120,6 +121,7 @@ def model_path(name: str, *, yes: bool) -> Path:
 
 def engine_options_of(options: EngineArguments) -> EngineOptions:
     """The engine's options from the command line's. Raises UsageError."""
+    lora = options["lora"]
     return EngineOptions(
         n_ctx=options["context_size"],
         threads=options["threads"],
@@ -127,6 +129,7 @@ def engine_options_of(options: EngineArguments) -> EngineOptions:
         main_gpu=options["main_gpu"],
         tensor_split=_shares(options["tensor_split"]),
         flash_attn=cast("Literal['auto', 'on', 'off']", options["flash_attn"]),
+        lora=Lora(str(store.expanded(lora)), options["lora_scale"]) if lora else None,
     )
 
 

@@ -197,6 +197,9 @@ def _print_costs(console: Console, completion: Completion) -> None:
         f"{model.name} ({model.description}, {megabytes(model.size_bytes)})",
     )
     print_row(console, "", shown_path(model.path))
+    if model.lora:
+        scale = f"scale {model.lora.scale:g}"
+        print_row(console, "adapter", f"{shown_path(model.lora.path)} ({scale})")
     print_row(
         console,
         "runs on",

@@ -50,6 +50,10 @@ class ModelOptions:
     mirror: Annotated[
         bool, About("Fetch from the mirror of the model's bytes instead of its own hub.")
     ] = False
+    lora: Annotated[
+        str, About("The path of a LoRA adapter (GGUF) that is added to the model; empty for none.")
+    ] = ""
+    lora_scale: Annotated[float, About("How much of the adapter counts.", low=0, high=100)] = 1.0
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,8 @@ def default_file() -> Path:
 
 def _key(info: ModelInfo, threads: int) -> str:
     where = f"{info.backend}, {info.offloaded_layers} of {info.layers} layers"
-    return f"{Path(info.path).name}, {info.size_bytes} bytes, {where}, {threads} threads"
+    name = Path(info.path).name + (f" with {Path(info.lora.path).name}" if info.lora else "")
+    return f"{name}, {info.size_bytes} bytes, {where}, {threads} threads"
 
 
 def _read(file: Path) -> dict[str, float]:

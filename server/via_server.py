@@ -24,8 +24,10 @@ _INVALID_BYTE = re.compile("[\udc80-\udcff]")
 
 def server_settings(model: Path, engine: EngineOptions) -> JSON:
     """Settings that make a server run a model as the command line would."""
+    lora = engine.lora
     return {
-        "model": {"name": str(model)},
+        "model": {"name": str(model)}
+        | ({"lora": lora.path, "loraScale": lora.scale} if lora else {}),
         "engine": {
             "gpuLayers": engine.gpu_layers,
             "threads": "auto" if engine.threads is None else engine.threads,

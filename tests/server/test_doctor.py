@@ -30,6 +30,8 @@ def options(model: Path | str, **changes):
         "main_gpu": 0,
         "tensor_split": "",
         "flash_attn": "auto",
+        "lora": None,
+        "lora_scale": 1.0,
     }
     return usual | changes
 

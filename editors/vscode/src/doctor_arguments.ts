@@ -2,6 +2,8 @@
 
 const OPTIONS: Record<string, string> = {
   "model.name": "--model",
+  "model.lora": "--lora",
+  "model.loraScale": "--lora-scale",
   "engine.threads": "--threads",
   "engine.contextSize": "--context-size",
   "engine.gpuLayers": "--gpu-layers",
