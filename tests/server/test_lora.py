@@ -82,7 +82,7 @@ def test_a_workspace_cannot_set_it(key):
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_changed_in_a_server(tiny_file, adapter):
-    """With another adapter the model is loaded anew, and nothing that was written before is used."""
+    """With another adapter the model is loaded anew; what was written before is not used."""
     loaded = []
 
     def load(path, options):
