@@ -185,13 +185,11 @@ def _window(
 
 def _endings(text: bytes, tokenization: Tokenization, token: int | None = None) -> Iterator[bytes]:
     """Continuations to try after a text; an unfinished character is finished first."""
-    finished = False
+    if not unfinished_tail(text):
+        yield from tokenization.witnesses
     for ending in finishing_bytes(text, tokenization, token):
-        finished = True
         yield ending
         yield ending + b"a"
-    if not finished:
-        yield from tokenization.witnesses
 
 
 def _prefixes(

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from healing.encoding import Encode
-from healing.merges import Merges
+from healing.merges import Neighbours
 from healing.trie import PrefixTrie
 from healing.vocabulary import Vocabulary
 
@@ -45,8 +45,9 @@ class Tokenization:
     """Over this vocabulary."""
     encode: Encode
     """Text to ids, nothing added (see `encoding`)."""
-    merges: Merges | None
-    """The merge list of byte-pair encoding, where it is known: it makes the search quicker."""
+    merges: Neighbours | None
+    """What byte-pair encoding may leave side by side, where that is known: it makes the search
+    quicker. None for other ways to split."""
 
     @cached_property
     def witnesses(self) -> tuple[bytes, ...]:
@@ -59,6 +60,11 @@ class Tokenization:
         ids = np.concatenate([self.trie.starting_with(bytes([b])) for b in range(0x80, 0xC0)])
         spelled = ((token, self.vocabulary[token]) for token in ids.tolist())
         return tuple(sorted(spelled, key=lambda entry: (len(entry[1]), entry[1])))
+
+    @cached_property
+    def falls_back_on_bytes(self) -> bool:
+        """Whether only tokens of single bytes start inside characters."""
+        return all(len(piece) == 1 for _, piece in self.inner_tokens)
 
     def sure_boundary(self, text: bytes, limit: int) -> int:
         """The last offset up to `limit` at which the text is split, whatever follows; 0 for none.

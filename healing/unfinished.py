@@ -3,6 +3,9 @@
 Tokens of a byte-level vocabulary may end inside a UTF-8 character: `E4 BD` is a token, and so are
 single bytes. A tokenizer can't be asked about half a character, so we finish it first, with bytes
 that byte-pair encoding could leave in a token of their own: `finishing_bytes` lists such endings.
+
+SentencePiece vocabularies have tokens for single bytes alone, and use them where a character has no
+token: there, an ending is one that makes such a character.
 """
 
 from collections.abc import Iterator
@@ -18,6 +21,9 @@ MORE_TOKENS = 3
 
 WAYS = 2
 """How many endings are offered for each beginning."""
+
+MISSING = 8
+"""How many characters without a token are offered: one proves that bytes may stand for some."""
 
 
 def unfinished_tail(text: bytes) -> bytes:
@@ -79,9 +85,24 @@ def finishing_bytes(
             merge into it are left out.
     """
     tail = unfinished_tail(text)
-    if tail:
+    if tail and tokenization.falls_back_on_bytes:
+        without = (e for e in _all_endings(tail) if not tokenization.trie.spelling(tail + e))
+        yield from islice(without, MISSING)
+    elif tail:
         endings = _endings(tail, tokenization, token, MORE_TOKENS)
         yield from islice(dict.fromkeys(islice(endings, 2 * TRIES)), TRIES)
+
+
+def _all_endings(tail: bytes) -> Iterator[bytes]:
+    """What makes a character of a tail, in order."""
+    for byte in range(0x80, 0xC0):
+        longer = tail + bytes([byte])
+        if not is_text(longer):
+            continue
+        if unfinished_tail(longer):
+            yield from (bytes([byte]) + ending for ending in _all_endings(longer))
+        else:
+            yield bytes([byte])
 
 
 def _endings(

@@ -92,7 +92,8 @@ class Vocabulary:
         """The ids that may spell generated text, ascending: normal and byte tokens, not empty.
 
         Added text (`USER_DEFINED`) is left out: the encoder here treats what it spells as plain
-        text, so a model that was given plain text never had to produce it.
+        text, so a model that was given plain text never had to produce it (but see
+        `with_plain_additions`).
         """
         text = (self.kinds == TokenKind.NORMAL) | (self.kinds == TokenKind.BYTE)
         return np.flatnonzero(text & (np.diff(self.offsets) > 0))
@@ -111,6 +112,19 @@ class Vocabulary:
         """The length in bytes of the longest token that may spell text."""
         ids = self.text_ids()
         return int(np.diff(self.offsets)[ids].max()) if len(ids) else 0
+
+    def with_plain_additions(self) -> "Vocabulary":
+        """The same with those added tokens NORMAL that can be nothing but text, not marks.
+
+        These are runs of blanks (GPT-NeoX has them) and single characters (DeepSeek). In training,
+        too, text was first split at them: a model has never seen four blanks as two and two.
+        """
+        kinds = self.kinds.copy()
+        for token in np.flatnonzero(kinds == TokenKind.USER_DEFINED).tolist():
+            text = self[token]
+            if not text.strip() or len(text.decode("utf-8", "replace")) == 1:
+                kinds[token] = TokenKind.NORMAL
+        return Vocabulary(self.blob, self.offsets, kinds)
 
     @staticmethod
     def from_tokens(tokens: Sequence[bytes], kinds: Sequence[int]) -> "Vocabulary":

@@ -13,7 +13,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import get_args
 
-from healing.merges import Merges
 from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.tokenization import Tokenization
@@ -129,7 +128,7 @@ class Completer:
         engine: TokenEngine,
         tokenization: Tokenization,
         *,
-        byte_level: bool,
+        exact: bool,
         budget: int | None = None,
     ) -> None:
         """Take an engine over; `close` frees it.
@@ -137,12 +136,12 @@ class Completer:
         Args:
             engine: The model.
             tokenization: Its tokenizer.
-            byte_level: Whether exact healing understands the vocabulary.
+            exact: Whether exact healing understands the vocabulary.
             budget: Prompt tokens of requests that do not say how many; None for what is usual.
         """
         self.engine = engine
         self.tokenization = tokenization
-        self._byte_level = byte_level
+        self._exact = exact
         usual = GPU_BUDGET if engine.info.offloaded_layers else CPU_BUDGET
         self._default_budget = usual if budget is None else budget
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
@@ -294,7 +293,7 @@ class Completer:
 
     def _method(self, asked: str) -> tuple[str, str | None]:
         """The method that this model allows, and a sentence if it is not the one asked for."""
-        if asked in {"exact", "align"} and not self._byte_level:
+        if asked in {"exact", "align"} and not self._exact:
             kind = self.engine.info.vocabulary_type
             return "loose", (
                 f"exact healing does not know {kind} vocabularies yet: aligned by bytes instead"
@@ -376,11 +375,11 @@ def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Comp
     engine = load(path, options, tables.vocabulary if tables else None)
     loaded = perf_counter()
     vocabulary = engine.vocabulary
-    merges = Merges(tables.merges, len(vocabulary)) if tables and len(tables.merges) else None
+    merges = tables.neighbours(engine.encode) if tables else None
     completer = Completer(
         engine,
         Tokenization(vocabulary, PrefixTrie.build(vocabulary), engine.encode, merges),
-        byte_level=bool(tables and tables.byte_level),
+        exact=bool(tables and tables.exact),
         budget=budget(engine.info, options.threads or usable_cores()),
     )
     if engine.fim is None:

@@ -10,6 +10,7 @@ is set up to fetch packages; the files (72 MB) are kept in the user's cache fold
 `vocab_only` alone (`vocabulary_only`).
 """
 
+import ctypes
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from typing import Any
 import platformdirs
 
 from server.engine.gguf import read_metadata
-from server.engine.llama_library import load_library
+from server.engine.llama_library import load_library, no_blank_before_texts
 
 # fmt: off
 BYTE_LEVEL = (
@@ -54,10 +55,12 @@ def vocabularies() -> dict[str, Path]:
 
 @contextmanager
 def vocabulary_only(path: Path) -> Iterator[Any]:
-    """The `llama_vocab` in a file, as llama.cpp loads it without the tensors."""
+    """The `llama_vocab` in a file, as the engine has it, without the tensors."""
     library = load_library()
     params = library.llama_model_default_params()
     params.vocab_only = True
+    overrides = no_blank_before_texts()
+    params.kv_overrides = ctypes.cast(overrides, type(params.kv_overrides))
     model = library.llama_model_load_from_file(str(path).encode(), params)
     if not model:
         raise RuntimeError(f"llama.cpp does not load the vocabulary in {path}")

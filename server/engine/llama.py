@@ -89,7 +89,7 @@ class LlamaEngine:
         self._vocabulary = _with_control(vocabulary, marks)
         self._bos = bos_token(loaded.vocabulary)
         self._stops = stop_tokens(loaded.vocabulary, vocabulary) | marks
-        self._encoder = Encoder(loaded.vocabulary, vocabulary)
+        self._encoder = Encoder(loaded.vocabulary, self._vocabulary)
         self._size = int(load_library().llama_vocab_n_tokens(loaded.vocabulary))
         self._memory = Memory(loaded.context, divisible=loaded.divisible, window=loaded.window)
         self._batch = Batch(loaded.n_ubatch, loaded.n_sequences, self._size)

@@ -141,3 +141,17 @@ def _log(level: int, text: bytes | None, _data: object) -> None:
     for lines in _collectors:
         lines.append((level, line))
     logger.log(_LEVELS.get(level, logging.DEBUG), "%s", line)
+
+
+def no_blank_before_texts() -> "ctypes.Array[Any]":
+    """What to say of a model's metadata as it is loaded, as an array; keep it until it is.
+
+    SentencePiece models would get a blank before every piece of text that is encoded; a prompt has
+    it where the model was trained to see one (`engine.ModelInfo.add_blank`).
+    """
+    # The second one is the end.
+    overrides: ctypes.Array[Any] = (load_library().llama_model_kv_override * 2)()
+    overrides[0].tag = load_library().LLAMA_KV_OVERRIDE_TYPE_BOOL
+    overrides[0].key = b"tokenizer.ggml.add_space_prefix"
+    overrides[0].value.val_bool = False
+    return overrides

@@ -27,6 +27,8 @@ VOCABULARY_TYPES = {
     6: "PLaMo-2",
 }
 
+_BLANK = "▁"
+
 # Bits of `llama_token_attr`, most telling first: a token may have several.
 _KIND_OF_ATTRIBUTE = (
     (1 << 3, TokenKind.CONTROL),
@@ -56,7 +58,7 @@ def vocabulary_of(vocabulary: Pointer) -> Vocabulary:
     for token in np.flatnonzero((kinds != TokenKind.NORMAL) & (kinds != TokenKind.BYTE)).tolist():
         # Unused tokens have no piece; what is not text has its name as bytes.
         tokens[token] = tokens[token] or library.llama_vocab_get_text(vocabulary, token)
-    return Vocabulary.from_tokens(tokens, kinds.tolist())
+    return Vocabulary.from_tokens(tokens, kinds.tolist()).with_plain_additions()
 
 
 def _kinds(attributes: NDArray[np.int32]) -> NDArray[np.uint8]:
@@ -96,14 +98,20 @@ def stop_tokens(pointer: Pointer, vocabulary: Vocabulary) -> frozenset[int]:
 
 
 class Encoder:
-    """Plain bytes to ids with a model's own tokenizer."""
+    """Plain bytes to ids with a model's own tokenizer.
+
+    It adds no blank before a text, if the `llama_vocab` doesn't (`add_space_prefix`).
+    """
 
     def __init__(self, pointer: Pointer, vocabulary: Vocabulary) -> None:
         """Take a `llama_vocab` and the same vocabulary in bytes."""
         self._library = load_library()
         self._pointer = pointer
         self._bytes = vocabulary.byte_ids()
-        self._added = _added_text(vocabulary)
+        self._marks = self._pattern_of_marks(vocabulary)
+        escaped = vocabulary.decode(self._tokenize(_BLANK.encode()))
+        self._escapes = escaped == b" "
+        """Whether the vocabulary writes blanks as `▁`, and so takes that for one."""
 
     def encode(self, text: bytes) -> list[int]:
         """The ids that spell `text`: no special token, nothing added, nothing replaced.
@@ -120,19 +128,31 @@ class Encoder:
 
     def _encode_text(self, text: bytes) -> list[int]:
         ids: list[int] = []
-        for part in self._without_added(text.decode()):
-            ids += self._tokenize(part.encode())
+        for part in self._without_marks(text.decode()):
+            if self._escapes and _BLANK in part:
+                ids += self._with_bytes_for_blanks(part)
+            else:
+                ids += self._tokenize(part.encode())
         return ids
 
-    def _without_added(self, text: str) -> list[str]:
-        """Split inside added tokens: llama.cpp matches them in plain text, before its tokenizer."""
-        if self._added is None:
+    def _without_marks(self, text: str) -> list[str]:
+        """Split inside the marks: llama.cpp matches some of them in plain text, or merges them."""
+        if self._marks is None:
             return [text]
         parts, start = [], 0
-        while match := self._added.search(text, start):
+        while match := self._marks.search(text, start):
             parts.append(text[start : match.start() + 1])
             start = match.start() + 1
         return [*parts, text[start:]]
+
+    def _with_bytes_for_blanks(self, text: str) -> list[int]:
+        """The ids of a text with `▁` in it: the bytes that spell this character, not a blank."""
+        first, *others = text.split(_BLANK)
+        ids = self._tokenize(first.encode())
+        for part in others:
+            ids += [self._bytes[byte] for byte in _BLANK.encode()]
+            ids += self._tokenize(part.encode())
+        return ids
 
     def _tokenize(self, text: bytes) -> list[int]:
         if not text:
@@ -147,10 +167,18 @@ class Encoder:
                 return buffer[:count]
             capacity = -count
 
+    def _pattern_of_marks(self, vocabulary: Vocabulary) -> re.Pattern[str] | None:
+        """What texts of two characters or more come out as a token that is not text, longest first.
 
-def _added_text(vocabulary: Vocabulary) -> re.Pattern[str] | None:
-    """A pattern for all added tokens of two characters or more (one alone can't be split)."""
-    ids = np.flatnonzero(vocabulary.kinds == TokenKind.USER_DEFINED).tolist()
-    texts = {vocabulary[token].decode("utf-8", "replace") for token in ids}
-    found = sorted((text for text in texts if len(text) > 1), key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, found))) if found else None
+        Added text does always; names of other tokens do if merges happen to lead there.
+        """
+        kinds = vocabulary.kinds
+        found = set()
+        for token in np.flatnonzero(kinds != TokenKind.NORMAL).tolist():
+            name = vocabulary[token]
+            if kinds[token] == TokenKind.BYTE:
+                name = b"<0x%02X>" % name[0] if len(name) == 1 else name
+            if kinds[token] == TokenKind.USER_DEFINED or token in self._tokenize(name):
+                found.add(name.decode("utf-8", "replace"))
+        ordered = sorted((name for name in found if len(name) > 1), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, ordered))) if ordered else None

@@ -9,8 +9,8 @@ Example::
     >>> tables.vocabulary[1249], tables.merges[0].tolist()
     (b' __', [220, 220, 256])
 
-What is not here: how text is split before merging (only the rule's name), fill-in-the-middle ids
-(the runtime knows them), and healing for vocabularies that are not byte-level.
+What is not here: how text is split before merging (only the rule's name), and fill-in-the-middle
+ids (the runtime knows them).
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from healing.encoding import Encode
+from healing.merges import EncodedPairs, Merges, Neighbours
 from healing.vocabulary import TokenKind, Vocabulary
 from server.engine import table_cache
 from server.engine.gguf import Metadata, StringArray, read_metadata
 from server.engine.spelling import byte_level_vocabulary, plain_vocabulary
 from server.errors import ModelError, UnknownVocabularyError
 
-FORMAT = 2
+FORMAT = 3
 """Part of the cache's key. Raise it with every change to what `build_tables` makes of a file."""
 
 PLAIN_MODELS = frozenset({"llama", "gemma4", "bert", "t5"})
@@ -75,13 +77,30 @@ class Tables:
     pretokenizer: str
     """The name of the rule that splits text before merging; `default` where the file has none."""
     byte_level: bool
-    """Whether tokens are merged from single bytes, as exact healing needs it."""
+    """Whether tokens are merged from single bytes."""
     ignore_merges: bool
     """Whether a piece of text that is a token is taken whole, even if no merges lead to it."""
     add_bos: bool
     """Whether text starts with the beginning-of-sequence token."""
     skipped_merges: int
     """Merges of the file left out: of tokens that do not exist, or of a pair that came before."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether exact healing knows this kind of vocabulary.
+
+        Those merged from bytes, and those merged from characters with a token for every byte value,
+        so that any text can be spelled. Not unigram and WordPiece.
+        """
+        if self.byte_level:
+            return True
+        return self.model not in {"bert", "t5"} and len(self.vocabulary.byte_ids()) == 256
+
+    def neighbours(self, encode: Encode) -> Neighbours | None:
+        """What may stand side by side, by the merges or an encoder; None if that isn't known."""
+        if self.byte_level:
+            return Merges(self.merges, len(self.vocabulary))
+        return EncodedPairs(self.vocabulary, encode) if self.exact else None
 
 
 def load_tables(path: Path, cache_folder: Path | None = None) -> Tables:
@@ -132,7 +151,7 @@ def build_tables(metadata: Metadata) -> Tables:
         written = metadata.packed_strings("tokenizer.ggml.merges")
         listed, merges = len(written), resolve_merges(written, ids)
     spell = byte_level_vocabulary if byte_level else plain_vocabulary
-    vocabulary = spell(packed, kinds)
+    vocabulary = spell(packed, kinds).with_plain_additions()
     for array in (merges, vocabulary.offsets, vocabulary.kinds):
         array.flags.writeable = False
     return Tables(

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from healing.merges import Merges
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
 from server.engine.llama_vocabulary import Encoder
@@ -34,5 +33,5 @@ def tokenization_of_file(path: Path) -> Iterator[Tokenization]:
     vocabulary = tables.vocabulary
     with vocabulary_only(path) as pointer:
         encoder = Encoder(pointer, vocabulary)
-        merges = Merges(tables.merges, len(vocabulary))
+        merges = tables.neighbours(encoder.encode)
         yield Tokenization(vocabulary, PrefixTrie.build(vocabulary), encoder.encode, merges)

@@ -31,7 +31,7 @@ def snapshot_of(document, language="python"):
 
 def around(completer, engine):
     """A completer with the same model behind another engine, and nothing remembered."""
-    return Completer(engine, completer.tokenization, byte_level=completer._byte_level)
+    return Completer(engine, completer.tokenization, exact=completer._exact)
 
 
 def text_of(completion):
