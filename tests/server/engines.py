@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from server.completer import Completer
 from server.engine import ModelInfo, Slot, TokenEngine
 from tests.server.engine.fresh import TOLERANCE, path_tokens
 
 Row = NDArray[np.float32]
+
+
+def around(completer: Completer, engine: Any) -> Completer:
+    """A completer with the same model behind another engine, and nothing remembered."""
+    return Completer(engine, completer.tokenization, exact=completer._exact)
 
 
 class Wrapped:
