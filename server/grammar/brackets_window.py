@@ -34,7 +34,7 @@ LONG_LINE = 4096
 """In lines longer than this a window may start at a bracket, too."""
 
 DEEPEST = 2000
-"""Brackets that may be open above a window, which holds them all."""
+"""Brackets that may be open, as a window holds them all; behind more nothing is scanned."""
 
 DOCUMENTS = 4
 """How many scans are remembered."""
@@ -51,8 +51,8 @@ _PARTNERS = {
 }
 """What closes an opener, or an opener's last byte. The words are Lua's, `{$` is PHP's."""
 
-_Stack = tuple["_Stack", bytes, int] | None
-"""Open brackets: what is open around the innermost, its opener's text and position."""
+_Stack = tuple["_Stack", bytes, int, int] | None
+"""Open brackets: what is open around the innermost, its opener's text and position, how many."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +120,8 @@ def bracket_window(
     openers: list[bytes] = []
     stack = start.stack
     while stack is not None:
-        stack, opener, _ = stack
+        stack, opener, *_ = stack
         openers.append(opener + b"\n")
-        if len(openers) > DEEPEST:
-            raise GrammarError(f"more than {DEEPEST:,} brackets are open")
     return b"".join(reversed(openers)) + before[start.position :]
 
 
@@ -167,7 +165,7 @@ def _outermost(stack: _Stack) -> int:
     """The position of the first bracket that is open."""
     position = 0
     while stack is not None:
-        stack, _, position = stack
+        stack, _, position, _ = stack
     return position
 
 
@@ -198,7 +196,11 @@ def _scanned(
     texts: Mapping[bytes, re.Pattern[bytes]],
     closer: Callable[[bytes], bytes | None],
 ) -> _Scan:
-    """The scan of a text; one of nearly the same text is gone on with."""
+    """The scan of a text; one of nearly the same text is gone on with.
+
+    Raises:
+        GrammarError: More brackets are open than anybody writes.
+    """
     known = [(_shared(scan, text), scan) for scan in list(_scans) if scan.lexemes is lexemes]
     count, base = max(known, key=lambda pair: pair[0], default=(0, None))
     places = base.places[:count] if base and count else [_Place(0, None)]
@@ -213,7 +215,14 @@ def _scanned(
                 _scans.remove(base)
         _scans.append(newest)
         del _scans[:-DOCUMENTS]
+    if _depth(end.stack) > DEEPEST:
+        raise GrammarError(f"more than {DEEPEST:,} brackets are open")
     return scan
+
+
+def _depth(stack: _Stack) -> int:
+    """How many brackets are open."""
+    return stack[3] if stack else 0
 
 
 def _shared(scan: _Scan, text: bytes) -> int:
@@ -260,7 +269,9 @@ def _go_on(
         position = end
         unfinished = match.lastgroup == "skip" and end == len(text)
         if match.lastgroup == "open":
-            stack = (stack, match[0], start)
+            stack = (stack, match[0], start, _depth(stack) + 1)
+            if stack[3] > DEEPEST:
+                break
         elif match.lastgroup == "close":
             partner = stack if pattern is not lexemes else _partner(stack, match[0].lower(), closer)
             if partner is None or partner is not stack:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
+from server.errors import GrammarError
 from server.grammar.kept import common_prefix
 
 STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+\\?+"?+'
@@ -34,6 +35,9 @@ LOOK_AHEAD = 4
 
 SPACING = 256
 """Bytes between two places where reading may be taken up again."""
+
+DEEPEST = 2000
+"""Containers that may be open, as a window has a piece of each; behind more nothing is read."""
 
 DOCUMENTS = 4
 """How many outlines are remembered."""
@@ -114,11 +118,22 @@ _lock = Lock()
 
 
 def outline(text: bytes) -> Outline:
-    """The outline of a text; one of nearly the same text is gone on with."""
+    """The outline of a text; one of nearly the same text is gone on with.
+
+    Raises:
+        GrammarError: More containers are open than anybody writes.
+    """
+    found = next((known for known in list(_outlines) if known.text is text), None) or _going_on(
+        text
+    )
+    if found.innermost.depth > DEEPEST:
+        raise GrammarError(f"more than {DEEPEST:,} brackets are open")
+    return found
+
+
+def _going_on(text: bytes) -> Outline:
+    """The outline of a text that is not known, remembered."""
     known = list(_outlines)
-    for same in known:
-        if same.text is text:
-            return same
     shared = [(common_prefix(one.text, text), one) for one in known]
     common, base = max(shared, key=lambda pair: pair[0], default=(0, None))
     places = [_Place(0, Container(None, None, b"", 0, 0, None), 0, False)]
@@ -161,6 +176,8 @@ def _read(text: bytes, places: list[_Place]) -> Outline:
         if end - newest >= SPACING:
             newest = end
             places.append(_Place(end, innermost, since, lenient))
+        if innermost.depth > DEEPEST:
+            break
     return Outline(text, places, innermost, lenient)
 
 

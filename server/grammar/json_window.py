@@ -12,7 +12,8 @@ they are short (the character U+10FFFF stands for others)::
     '{"a":\U0010ffff,"c":1, "d": [\U0010ffff, '
 
 Bytes in, bytes out; text that is no JSON makes some window that a grammar then refuses, or not:
-mistakes inside of closed members are not seen, and block nothing.
+mistakes inside of closed members are not seen, and block nothing. Where too much is open for a
+window, `GrammarError` is raised.
 
 What is not here: reading the text, which is done once while it is typed (`json_outline`).
 """
@@ -29,9 +30,6 @@ from server.errors import GrammarError
 from server.grammar.json_lark import HOLE
 from server.grammar.json_outline import COMMENT, STRING, Container, Piece, outline
 from server.grammar.kept import common_prefix
-
-DEEPEST = 2000
-"""Containers that may be open: a window has a piece of each, and nobody writes so many."""
 
 MOST_ITEMS = 64
 """Items of an open array that a window keeps; schemas count no further."""
@@ -78,7 +76,7 @@ _recent: deque[_Members] = deque(maxlen=KNOWN)
 def window(text: bytes) -> bytes:
     """The window for a grammar of JSON with comments."""
     parts = []
-    for one in _containers(text):
+    for one in outline(text).containers:
         if not one.opener:
             parts.append(_own(text, one))
             continue
@@ -102,7 +100,7 @@ def schema_window(text: bytes, names: frozenset[str], values: bool = True) -> by
         values: Whether short values are kept. Without them, wrong ones do not matter.
     """
     parts = []
-    for one in _containers(text):
+    for one in outline(text).containers:
         done, current = _last(text, one)
         if not one.opener:
             own = _own(text, one)
@@ -124,16 +122,11 @@ def has_comments(text: bytes) -> bool:
 
 def is_at_top(text: bytes) -> bool:
     """Whether a text ends among the members of the document's own object."""
-    innermost = outline(text).innermost
+    try:
+        innermost = outline(text).innermost
+    except GrammarError:  # as deep as can be
+        return False
     return innermost.depth == 1 and innermost.opener == b"{"
-
-
-def _containers(text: bytes) -> list[Container]:
-    """What is open, from the document to the innermost. Raises GrammarError for too much."""
-    found = outline(text)
-    if found.innermost.depth > DEEPEST:
-        raise GrammarError(f"more than {DEEPEST:,} brackets are open")
-    return found.containers
 
 
 def _pieces(one: Container, since: int = 0) -> list[Piece]:

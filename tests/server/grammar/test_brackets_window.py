@@ -81,9 +81,11 @@ class TestWindow:
         assert len(bracket_window(before, LEXEMES)) < 5000
 
     def test_of_too_many_brackets_is_none(self):
-        """They would all be in it."""
-        with pytest.raises(GrammarError, match="more than 2,000 brackets are open"):
-            bracket_window(b"(\n" * 50_000, LEXEMES)
+        """They would all be in it; and nothing is scanned behind them."""
+        for size in (50_000, 50_001):
+            with pytest.raises(GrammarError, match="more than 2,000 brackets are open"):
+                bracket_window(b"(\n" * size, LEXEMES)
+        assert brackets_window._scans[-1].end.position == 4001
         assert bracket_window(b"(\n" * 2000, LEXEMES) == b"(\n" * 2000
 
 

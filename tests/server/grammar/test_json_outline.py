@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.errors import GrammarError
 from server.grammar import json_outline, json_window
 from server.grammar.json_outline import Container, outline
 from server.grammar.json_window import has_comments, is_at_top, schema_window, window
@@ -107,9 +108,24 @@ def test_pieces_are_shared():
     assert len(pieces[0] & pieces[1]) > 150
 
 
-@pytest.mark.parametrize("text", [b"[" * 50_000 + b"}" * 50_000, b'{"a":' * 50_000 + b"]" * 9])
+@pytest.mark.parametrize(
+    "text", [b"[" * 2000 + b"}" * 50_000, b'{"a":' * 2000 + b"]" * 9], ids=["arrays", "objects"]
+)
 def test_deep(text):
-    """Any number of open brackets, and of closing ones that fit none of them."""
+    """Many open brackets, and closing ones that fit none of them."""
     forget()
 
-    assert len(outline(text).containers) >= 50_000
+    assert len(outline(text).containers) >= 2000
+
+
+@pytest.mark.parametrize("text", [b"[" * 500_000, b"[1, " * 2001 + b"]" * 2000])
+def test_too_deep(text, monkeypatch):
+    """Nothing is read behind what is too deep, also when the text is typed on."""
+    monkeypatch.setattr(json_outline, "SPACING", 256)
+    forget()
+    for size in (len(text), len(text) - 10, len(text)):
+        with pytest.raises(GrammarError, match="more than 2,000 brackets are open"):
+            outline(text[:size])
+    assert json_outline._outlines[-1].places[-1].position <= 4 * 2001
+    assert outline(text[:2000]).innermost.depth <= 2000
+    assert not is_at_top(text)
