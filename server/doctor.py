@@ -11,7 +11,6 @@ The measured speed is remembered (`server.speed`): it decides how much text late
 is not here: repairing anything, and opening a connection (but for `--yes`, which fetches a model).
 """
 
-import ctypes
 import os
 import platform
 import re
@@ -34,6 +33,7 @@ from server.completion import engine_options_of, model_path
 from server.engine import ROOT, TokenEngine
 from server.engine.gguf import read_metadata
 from server.engine.gguf_splits import check_files
+from server.engine.llama_gpu import built_for, devices
 from server.engine.llama_library import collected_log, load_library
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import Tables, build_tables, load_tables
@@ -139,7 +139,7 @@ def check_library(threads: int | None) -> Iterator[Finding]:
     features = (library.llama_print_system_info() or b"").decode(errors="replace")
     enabled = re.findall(r"(\w+) = 1\b", features)
     yield Finding("ok", "llama.cpp", f"uses {', '.join(enabled) or 'no special CPU features'}")
-    yield _gpu_finding(bool(library.llama_supports_gpu_offload()))
+    yield _gpu_finding()
     cores = usable_cores()
     yield Finding("ok", "threads", f"{threads or cores} (of {count(cores, 'usable core')})")
     policy = os.environ.get("OMP_WAIT_POLICY", "not set")
@@ -154,16 +154,21 @@ def check_library(threads: int | None) -> Iterator[Finding]:
         )
 
 
-def _gpu_finding(supported: bool) -> Finding:
-    found = gpu_devices()
+def _gpu_finding() -> Finding:
+    found = [
+        f"{device.name}: {device.description}, "
+        f"{megabytes(device.free_bytes)} of {megabytes(device.total_bytes)} free"
+        for device in devices()
+    ]
     if found:
         return Finding("ok", "GPU", "; ".join(found))
-    if supported:
+    if built_for():
         return Finding(
             "warning",
             "GPU",
-            "this build can use one, but sees none",
-            "check the driver with its own tool (nvidia-smi, vulkaninfo)",
+            f"llama.cpp is built for {' and '.join(built_for())}, but found no device",
+            "check the driver with its own tool (nvidia-smi, vulkaninfo, rocminfo), and variables "
+            "that hide devices (CUDA_VISIBLE_DEVICES, GGML_VK_VISIBLE_DEVICES)",
         )
     return Finding(
         "note",
@@ -171,38 +176,6 @@ def _gpu_finding(supported: bool) -> Finding:
         "not used: llama.cpp is built for the CPU only",
         "the README tells how to build for CUDA, Metal or Vulkan",
     )
-
-
-def gpu_devices() -> list[str]:
-    """The graphics processors that llama.cpp can use, as it describes them, with their memory.
-
-    Empty if there are none, or if this library cannot be asked.
-    """
-    try:
-        # Public functions of ggml that the bindings load but do not declare.
-        from llama_cpp._ggml import libggml as library
-
-        number = library.ggml_backend_dev_count
-        device, kind = library.ggml_backend_dev_get, library.ggml_backend_dev_type
-        describe, memory = library.ggml_backend_dev_description, library.ggml_backend_dev_memory
-    except (ImportError, AttributeError, OSError):
-        return []
-    number.restype, number.argtypes = ctypes.c_size_t, []
-    device.restype, device.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-    kind.restype, kind.argtypes = ctypes.c_int, [ctypes.c_void_p]
-    describe.restype, describe.argtypes = ctypes.c_char_p, [ctypes.c_void_p]
-    sizes = ctypes.POINTER(ctypes.c_size_t)
-    memory.restype, memory.argtypes = None, [ctypes.c_void_p, sizes, sizes]
-    found = []
-    for index in range(number()):
-        pointer = device(index)
-        if kind(pointer) not in {1, 2}:  # GPUs with memory of their own, and integrated ones
-            continue
-        free, total = ctypes.c_size_t(), ctypes.c_size_t()
-        memory(pointer, ctypes.byref(free), ctypes.byref(total))
-        name = (describe(pointer) or b"a device without a name").decode(errors="replace")
-        found.append(f"{name}, {megabytes(free.value)} of {megabytes(total.value)} free")
-    return found
 
 
 def check_model(path: Path, options: EngineOptions) -> Iterator[Finding]:
@@ -280,6 +253,8 @@ def _loaded_findings(completer: Completer, log: str) -> Iterator[Finding]:
     memory = f", {megabytes(int(sum(sizes)))} of memory" if sizes else ""
     yield Finding("ok", "context", f"{count(info.context_tokens, 'token')}{memory}")
     layers = f"{info.offloaded_layers} of {count(info.layers, 'layer')} on a GPU"
+    if info.device_bytes:
+        layers += f", {megabytes(info.device_bytes)} of its memory"
     where = f"{info.backend} ({layers})"
     yield Finding("warning" if info.note else "ok", "runs on", where, info.note or "")
 

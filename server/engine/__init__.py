@@ -67,7 +67,7 @@ class ModelInfo:
     vocabulary_type: str
     """`byte-level BPE`, `SentencePiece BPE`, `WordPiece`, `unigram`, `RWKV` or `none`."""
     backend: str
-    """Where the layers run: `CPU`, or the device's name."""
+    """Where the layers run: `CPU`, or the devices, as in `CUDA0: NVIDIA H200`."""
     layers: int
     """Layers of the model (repeating ones and the output layer, as llama.cpp counts them)."""
     offloaded_layers: int
@@ -88,6 +88,8 @@ class ModelInfo:
     """Whether the tokenizer puts a blank before a text (SentencePiece)."""
     fill_in: str | None = None
     """The dialect of its fill-in-the-middle marks; None if it completes from the left only."""
+    device_bytes: int = 0
+    """Memory on GPUs that the load log reports: weights, the KV cache and working space."""
 
 
 @dataclass(eq=False)

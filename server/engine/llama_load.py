@@ -1,15 +1,15 @@
 """Loading a model and its context into llama.cpp, and saying truthfully where it runs.
 
 What is wrong with a file is found before llama.cpp maps it, where that can be seen from its header;
-what remains ends in one line that tells the library's own reason. How many layers really went to a
-GPU is known only from the load log, so it is read from there.
+what remains ends in one line that tells the library's own reason. Where a GPU can't be used, the
+model runs on the CPU, and its note says why.
 
-What is not here: evaluating anything (`llama`), and fetching model files (`server.models`).
+What is not here: evaluating anything (`llama`), what llama.cpp says of GPUs (`llama_gpu`), and
+fetching model files (`server.models`).
 """
 
 import ctypes
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +18,10 @@ from typing import Literal
 from server.engine import Lora, ModelInfo
 from server.engine.gguf import read_metadata
 from server.engine.gguf_splits import check_files, tensor_count
+from server.engine.llama_gpu import Offload, device_bytes, missing_note, read_offload
 from server.engine.llama_library import Pointer, collected_log, last_error, load_library
 from server.engine.llama_lora import attach
+from server.engine.llama_room import check_room
 from server.engine.llama_vocabulary import VOCABULARY_TYPES
 from server.errors import EngineError, ModelError
 
@@ -31,8 +33,6 @@ GPU_MICRO_BATCH = 256
 """The same on a GPU, which finishes a pass before it can be cancelled: some 50 ms at most."""
 
 _FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
-_OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
-_DEVICE = re.compile(r"using device \S+ \((.*?)\) \(")
 
 
 @dataclass(frozen=True)
@@ -90,26 +90,16 @@ def load_model(path: Path, options: EngineOptions) -> Loaded:
     """
     _check_options(options)
     add_blank = _check_file(path)
-    library = load_library()
     asked = -1 if options.gpu_layers == "auto" else options.gpu_layers
-    usable = bool(library.llama_supports_gpu_offload())
-    layers = asked if usable else 0
-    note = None
-    with collected_log() as log:
-        model = _load(path, options, layers)
-        if not model and layers != 0 and options.gpu_layers == "auto":
-            note = f"the model does not fit the GPU ({last_error(log)}) and runs on the CPU"
-            layers = 0
-            log.clear()
-            model = _load(path, options, layers)
-    if not model:
-        raise ModelError(f"{path}: llama.cpp can't load it: {last_error(log)}")
+    if not load_library().llama_supports_gpu_offload():
+        return _load_on(path, options, 0, add_blank, missing_note(asked))
     try:
-        report = _report(log, asked, usable, note)
-        return _with_context(path, options, model, layers, report, add_blank)
-    except BaseException:
-        library.llama_model_free(model)
-        raise
+        return _load_on(path, options, asked, add_blank, None)
+    except (ModelError, EngineError) as error:
+        if options.gpu_layers != "auto":
+            raise
+        note = f"the GPU can't be used, and everything runs on the CPU: {error}"
+    return _load_on(path, options, 0, add_blank, note)
 
 
 def free(loaded: Loaded) -> None:
@@ -152,6 +142,22 @@ def _check_file(path: Path) -> bool:
     return metadata.flag("tokenizer.ggml.add_space_prefix", is_sentencepiece)
 
 
+def _load_on(
+    path: Path, options: EngineOptions, gpu_layers: int, add_blank: bool, note: str | None
+) -> Loaded:
+    with collected_log() as log:
+        model = _load(path, options, gpu_layers)
+        if not model:
+            remedy = "; try fewer GPU layers" if gpu_layers else ""
+            raise ModelError(f"{path}: llama.cpp can't load it: {last_error(log)}{remedy}")
+        try:
+            offload = read_offload(log, gpu_layers, note)
+            return _with_context(path, options, model, add_blank, offload, log)
+        except BaseException:
+            load_library().llama_model_free(model)
+            raise
+
+
 def _load(path: Path, options: EngineOptions, gpu_layers: int) -> Pointer:
     library = load_library()
     params = library.llama_model_default_params()
@@ -162,6 +168,9 @@ def _load(path: Path, options: EngineOptions, gpu_layers: int) -> Pointer:
         params.load_mode = 1 if options.mmap else 0
     else:  # llama-cpp-python before 0.3.36
         params.use_mmap = options.mmap
+    no_devices = (ctypes.c_void_p * 1)(None)
+    if gpu_layers == 0:  # else a GPU would be lent whole batches, also one that has just failed
+        params.devices = ctypes.cast(no_devices, ctypes.c_void_p)
     if options.tensor_split:
         shares = (ctypes.c_float * library.llama_max_devices())(*options.tensor_split)
         params.tensor_split = ctypes.cast(shares, ctypes.POINTER(ctypes.c_float))
@@ -179,35 +188,13 @@ def _load(path: Path, options: EngineOptions, gpu_layers: int) -> Pointer:
     return library.llama_model_load_from_file(os.fsencode(path), params) or 0
 
 
-@dataclass(frozen=True)
-class _Report:
-    device: str | None
-    offloaded: int
-    note: str | None
-
-
-def _report(log: list[tuple[int, str]], asked: int, usable: bool, note: str | None) -> _Report:
-    text = "\n".join(line for _, line in log)
-    match = _OFFLOADED.search(text)
-    offloaded = int(match[1]) if match else 0
-    devices = sorted(set(_DEVICE.findall(text)))
-    if note is None and asked > 0 and not usable:
-        note = (
-            f"{asked} layers were asked for on a GPU, but llama.cpp found none: everything runs on "
-            "the CPU (the README tells how to build for CUDA, Metal or Vulkan)"
-        )
-    elif note is None and asked > offloaded and match and offloaded < int(match[2]):
-        note = f"{asked} layers were asked for on the GPU; {offloaded} of {match[2]} are there"
-    return _Report(", ".join(devices) if offloaded and devices else None, offloaded, note)
-
-
 def _with_context(
     path: Path,
     options: EngineOptions,
     model: Pointer,
-    gpu_layers: int,
-    report: _Report,
     add_blank: bool,
+    offload: Offload,
+    log: list[tuple[int, str]],
 ) -> Loaded:
     library = load_library()
     vocabulary = library.llama_model_get_vocab(model)
@@ -225,10 +212,10 @@ def _with_context(
     divisible = memory in {"attention", "sliding window"}
     # A recurrent model keeps a whole state for every sequence and has no use for branches.
     n_sequences = options.slots + (BRANCHES if divisible else 0)
-    n_ubatch = options.n_ubatch or (GPU_MICRO_BATCH if report.offloaded else CPU_MICRO_BATCH)
+    n_ubatch = options.n_ubatch or (GPU_MICRO_BATCH if offload.layers else CPU_MICRO_BATCH)
     n_ubatch = min(n_ubatch, options.n_ctx)
-    if gpu_layers == 0:
-        _check_memory(model, options.n_ctx, divisible)
+    if divisible:
+        check_room(model, options.n_ctx, offload.layers)
     params = library.llama_context_default_params()
     params.n_ctx = options.n_ctx
     params.n_batch = params.n_ubatch = n_ubatch
@@ -240,12 +227,12 @@ def _with_context(
     # Sliding-window layers with a cache of full size can be cut like any other.
     params.swa_full = True
     params.no_perf = True
-    with collected_log() as log:
+    with collected_log() as said:
         context = library.llama_init_from_model(model, params)
     if not context:
         raise EngineError(
-            f"{path}: no memory for a context of {options.n_ctx:,} tokens ({last_error(log)}); "
-            "choose a smaller context size"
+            f"{path}: no memory for a context of {options.n_ctx:,} tokens ({last_error(said)}); "
+            f"choose a smaller context size{' or fewer GPU layers' if offload.layers else ''}"
         )
     if options.lora:
         try:
@@ -259,46 +246,22 @@ def _with_context(
         description=_description(model),
         size_bytes=int(library.llama_model_size(model)),
         vocabulary_type=VOCABULARY_TYPES.get(kind, f"type {kind}"),
-        backend=report.device or ("GPU" if report.offloaded else "CPU"),
+        backend=offload.device or ("GPU" if offload.layers else "CPU"),
         layers=int(library.llama_model_n_layer(model)) + 1,
-        offloaded_layers=report.offloaded,
-        note=report.note,
+        offloaded_layers=offload.layers,
+        note=offload.note,
         context_tokens=int(library.llama_n_ctx(context)),
         add_bos=bool(library.llama_vocab_get_add_bos(vocabulary)),
         trees=divisible,
         memory=memory,
         add_blank=add_blank,
         lora=options.lora,
+        device_bytes=device_bytes(log, offload.names),
     )
     trained = int(library.llama_model_n_ctx_train(model)) or info.context_tokens
     return Loaded(
         model, context, vocabulary, info, n_ubatch, n_sequences, divisible, window, trained
     )
-
-
-def _check_memory(model: Pointer, n_ctx: int, divisible: bool) -> None:
-    """Refuse a context that can't fit: the system would grant the memory and kill us in its use."""
-    library = load_library()
-    heads, free_bytes = library.llama_model_n_head(model), _free_memory()
-    if not divisible or heads <= 0 or free_bytes is None:
-        return
-    width = library.llama_model_n_embd(model) // heads * library.llama_model_n_head_kv(model)
-    needed = n_ctx * library.llama_model_n_layer(model) * width * 2 * 2  # keys, values; 16 bits
-    if needed > free_bytes:
-        raise EngineError(
-            f"a context of {n_ctx:,} tokens takes {needed / 1e9:.1f} GB of memory, and "
-            f"{free_bytes / 1e9:.1f} GB are free; choose a smaller context size"
-        )
-
-
-def _free_memory() -> int | None:
-    """Bytes that can be had without swapping; None where the system does not say."""
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return None
-    match = re.search(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE)
-    return int(match[1]) * 1024 if match else None
 
 
 def usable_cores() -> int:

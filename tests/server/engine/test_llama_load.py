@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.engine import llama_load
+from server.engine import llama_load, llama_room
 from server.engine.gguf import read_metadata
 from server.engine.llama import load
 from server.engine.llama_library import load_library
@@ -106,7 +106,7 @@ def test_senseless_options(model, options, reason):
 
 def test_no_memory_for_the_context(model, monkeypatch):
     """A context larger than the free memory is refused instead of killing the process later."""
-    monkeypatch.setattr(llama_load, "_free_memory", lambda: 1_000_000)
+    monkeypatch.setattr(llama_room, "free_memory", lambda: 1_000_000)
 
     assert "choose a smaller context size" in refused(model, n_ctx=1 << 16)
 
@@ -142,50 +142,61 @@ def test_a_gpu_that_is_not_there_is_noted(model, monkeypatch):
     )
 
 
-LOG = """\
-llama_prepare_model_devices: using device CUDA0 (NVIDIA H200) (0000:04:00.0) - 142000 MiB free
-load_tensors: offloading output layer to GPU
-load_tensors: offloaded {}/25 layers to GPU"""
-
-
-def test_offload_is_read_from_the_load_log():
-    """Device and layers are what the log says, whatever was asked for."""
-    report = llama_load._report([(2, LOG.format(25))], -1, True, None)
-
-    assert (report.device, report.offloaded, report.note) == ("NVIDIA H200", 25, None)
-
-
-def test_fewer_layers_than_asked_are_noted():
-    """A GPU that took only some of the layers is not passed over in silence."""
-    report = llama_load._report([(2, LOG.format(8))], 20, True, None)
-
-    assert (report.offloaded, report.note) == (
-        8,
-        "20 layers were asked for on the GPU; 8 of 25 are there",
-    )
-
-
-def test_more_layers_than_there_are_is_fine():
-    """`99` is how people say `all`."""
-    assert llama_load._report([(2, LOG.format(25))], 99, True, None).note is None
-
-
-def test_auto_falls_back_to_the_cpu(model, monkeypatch):
-    """If the model can't be loaded with a GPU, `auto` loads it without, and says so."""
+@pytest.fixture
+def gpu(monkeypatch):
+    """A GPU that llama.cpp believes in until it loads a model; what it was asked for in layers."""
     library = load_library()
     real, asked = library.llama_model_load_from_file, []
 
-    def without_gpu(path, params):
+    def watched(path, params):
         asked.append(params.n_gpu_layers)
-        return real(path, params) if params.n_gpu_layers == 0 else None
+        return real(path, params)
 
     monkeypatch.setattr(library, "llama_supports_gpu_offload", lambda: True)
-    monkeypatch.setattr(library, "llama_model_load_from_file", without_gpu)
+    monkeypatch.setattr(library, "llama_model_load_from_file", watched)
+    return asked
+
+
+def refuse_once(monkeypatch, function):
+    """Let a function of llama.cpp fail the first time."""
+    library, answers = load_library(), [None]
+    real = getattr(library, function)
+    monkeypatch.setattr(library, function, lambda *args: answers.pop() if answers else real(*args))
+
+
+@pytest.mark.parametrize("refusing", ["llama_model_load_from_file", "llama_init_from_model"])
+def test_auto_falls_back_to_the_cpu(model, monkeypatch, gpu, refusing):
+    """If the model or its context can't be on a GPU, `auto` loads it without, and says so."""
+    refuse_once(monkeypatch, refusing)
     loaded = load_model(model, EngineOptions(**SMALL))
     llama_load.free(loaded)
 
-    assert asked == [-1, 0]
-    assert "runs on the CPU" in loaded.info.note
+    assert gpu[-1] == 0
+    assert loaded.info.offloaded_layers == 0
+    assert loaded.info.note.startswith("the GPU can't be used, and everything runs on the CPU: ")
+
+
+@pytest.mark.parametrize(
+    ("refusing", "reason"),
+    [
+        ("llama_model_load_from_file", "try fewer GPU layers"),
+        ("llama_init_from_model", "no memory for a context"),
+    ],
+)
+def test_a_number_of_layers_is_meant(model, monkeypatch, gpu, refusing, reason):
+    """Who asks for a number of layers is told that they can't be had."""
+    refuse_once(monkeypatch, refusing)
+
+    assert reason in refused(model, gpu_layers=2)
+    assert gpu in ([], [2])
+
+
+def test_what_fails_on_the_cpu_too_is_told(model, monkeypatch, gpu):
+    """Without memory for the context there either, there is nothing to fall back to."""
+    monkeypatch.setattr(llama_room, "free_memory", lambda: 1_000_000)
+
+    assert "choose a smaller context size" in refused(model, n_ctx=1 << 16)
+    assert gpu == [-1, 0]
 
 
 def test_cores():
