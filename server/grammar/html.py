@@ -6,10 +6,13 @@ in the other, so nothing is checked in them.
 """
 
 import re
+from collections import deque
+from contextlib import suppress
 from functools import partial
 from importlib.resources import files
 
 from server.grammar.brackets_window import LONGEST, bracket_window
+from server.grammar.kept import common_prefix
 from server.grammar.rungs import Ladder, Rung, Source
 
 _CLOSED = """
@@ -43,11 +46,34 @@ TEMPLATES = (b"{%", b"{{#", b"{{/", b"<%", b"<?php", b"<?=", b'lang="pug"')
 """What is found in pages that are made by templates, or written in another language."""
 
 
+KNOWN = 4
+"""Texts without such marks that are remembered."""
+
+_clean: deque[bytes] = deque(maxlen=KNOWN)
+
+
 def html(before: bytes) -> tuple[Rung, ...]:
     """The elements that are open, and the line."""
-    if len(before) > LONGEST or any(mark in before for mark in TEMPLATES):
+    if len(before) > LONGEST or _is_template(before):
         return ()
     return (_RUNG,)
+
+
+def _is_template(before: bytes) -> bool:
+    """Whether a text has a mark of templates; looked for behind what a known text has, too."""
+    known, common = None, 0
+    for text in tuple(_clean):
+        shared = common_prefix(text, before)
+        if shared > common:
+            known, common = text, shared
+    start = max(0, common - max(map(len, TEMPLATES)))
+    if any(before.find(mark, start) >= 0 for mark in TEMPLATES):
+        return True
+    if known is not None and 2 * common > len(known):
+        with suppress(ValueError):  # another thread may have been quicker
+            _clean.remove(known)
+    _clean.append(before)
+    return False
 
 
 def _closing(tag: bytes) -> bytes:

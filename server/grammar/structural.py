@@ -70,16 +70,20 @@ def _php_window(before: bytes) -> bytes:
 
 
 TOML = Source("toml", partial(_text, "toml"))
+TOML_STRUCTURE = Source("toml (structural)", partial(_text, "toml_structural"))
 
+_TOML_BRACKETS = Rung(
+    "structural", TOML_STRUCTURE, partial(bracket_window, lexemes=lexemes.TOML.code)
+)
 _LINE = re.compile(rb"[ \t]*[^\s#]")
 
 
 def toml(before: bytes) -> tuple[Rung, ...]:
-    """The last table's name or value, and the whole file."""
+    """The last table's name or value, the whole file, brackets and strings."""
     if len(before) > LONGEST:
         return ()
     full = (Rung("full", TOML, whole),) if len(before) <= WHOLE else ()
-    return (Rung("window", TOML, _item), *full)
+    return (Rung("window", TOML, _item), *full, _TOML_BRACKETS)
 
 
 def _item(before: bytes) -> bytes:

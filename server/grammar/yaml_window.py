@@ -10,6 +10,7 @@ does not, the window mostly does not fit the grammar, and the next rung reads th
 """
 
 import re
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 
 STRETCH = 4096
 """Bytes that are looked through for the entry that a line without one may belong to."""
+
+KNOWN = 2
+"""Texts whose lines are remembered."""
 
 _ENTRY = re.compile(rb" *(?:-(?:[ \t]|$)|(?:[^ \t\n\]}:]|:[^ \t\n])[^\n]*?:(?:[ \t]|$))")
 _ITEM = re.compile(rb" *-(?:[ \t]|$)")
@@ -54,7 +58,7 @@ def yaml_window(before: bytes) -> bytes:
     below = _read(kept[0])
     stretch: list[bytes] = []  # all lines above a line that is no entry
     closed = 0  # brackets in the column of `below` that end above it
-    lines = _Lines(before[:start])
+    lines = _lines(before[:start])
     index = lines.count
     while index and (below is None or below.column > 0 or below.is_item or not below.is_entry):
         index = lines.above(index, below) if below is None or below.is_entry else index - 1
@@ -80,12 +84,22 @@ def yaml_window(before: bytes) -> bytes:
     return b"\n".join(reversed([*kept, *stretch]))
 
 
+def _lines(text: bytes) -> "_Lines":
+    """The lines above the cursor's; while a line is typed they are the same for every key."""
+    for lines in tuple(_known):
+        if lines.text == text:
+            return lines
+    lines = _Lines(text)
+    _known.append(lines)
+    return lines
+
+
 class _Lines:
     """The lines of a text, as arrays: some 4 ms for 1 MB."""
 
     def __init__(self, text: bytes) -> None:
         """Take a text that is empty or ends with a newline."""
-        self._text = text
+        self.text = text
         signs = np.frombuffer(text + b"\n\n", np.uint8)
         ends = np.flatnonzero(signs[: len(text)] == _NEWLINE)
         self.count = len(ends)
@@ -103,7 +117,7 @@ class _Lines:
     def line(self, index: int) -> bytes:
         """A line without its end."""
         start = int(self._starts[index])
-        return self._text[start : self._text.index(b"\n", start)]
+        return self.text[start : self.text.index(b"\n", start)]
 
     def above(self, index: int, below: _Line | None) -> int:
         """The last line before one that may matter to it, else the first: most lines do not.
@@ -122,6 +136,9 @@ class _Lines:
             wanted = (wanted & hangs) | self._is_mark[:index]
         found = np.flatnonzero(wanted)
         return int(found[-1]) if len(found) else 0
+
+
+_known: deque[_Lines] = deque(maxlen=KNOWN)
 
 
 def _is_blank(signs: NDArray[np.uint8]) -> NDArray[np.bool_]:

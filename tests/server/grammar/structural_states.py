@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from server.grammar import templates
 from server.grammar.state import SyntaxState, Template, compile_grammar
 from server.grammar.structural import LADDERS
 
@@ -17,7 +18,7 @@ def behind(language: str, before: bytes) -> SyntaxState | None:
     """The state of the first rung whose window fits; None if there is none."""
     for rung in LADDERS[language](before):
         window = rung.window(before)
-        state = template(language).state()
+        state = templates.get(rung.source, 60).state()
         if state.feed(window, 20) == len(window):
             return state
     return None

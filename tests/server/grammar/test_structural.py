@@ -157,7 +157,7 @@ class TestWindow:
 
     def test_of_a_table_is_its_last_item(self):
         """What is broken above does not matter."""
-        (rung, _) = LADDERS["toml"](b"a = = 1\n[b]\nc = [\n 1,\n")
+        rung, *_ = LADDERS["toml"](b"a = = 1\n[b]\nc = [\n 1,\n")
 
         assert rung.window(b"a = = 1\n[b]\nc = [\n 1,\n") == b"c = [\n 1,\n"
 

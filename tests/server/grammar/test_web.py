@@ -7,6 +7,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from server.grammar import css, html, javascript
 from server.grammar.brackets_window import LONGEST
@@ -201,6 +203,24 @@ class TestWindow:
 
     def test_of_a_page_that_is_made_by_a_template(self):
         assert LADDERS["html"](b"<div>{% if a %}<p>") == ()
+
+    @given(st.lists(st.sampled_from([b"a<b", b"{", b"% x", b"<", b"?php", b"}}", b"{{"])))
+    def test_of_a_page_that_becomes_one(self, parts):
+        """While it is typed, and when it is no template any more."""
+        html._clean.clear()
+        for text in [
+            b"".join(parts[:end]) for end in (*range(len(parts)), *range(len(parts), 0, -1))
+        ]:
+            template = any(mark in text for mark in html.TEMPLATES)
+            assert (LADDERS["html"](text) == ()) == template
+
+    def test_of_a_large_page_searches_what_is_typed(self):
+        """What a known text has is not looked through again."""
+        html._clean.clear()
+        page = b"<p>text</p>\n" * 50_000
+        for end in range(4):
+            assert LADDERS["html"](page + b"<b>{"[:end])
+        assert len(html._clean) == 1
 
     def test_of_scss_strings(self):
         (rung,) = LADDERS["scss"](b"")

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from server.grammar import yaml_window as yaml_window_module
 from server.grammar.yaml_window import _Lines, yaml_window
 
 ENTRIES = ["a: 1", "b:", "- c", "- d: 2", "-", "-x: 1", "--", "\tg: 1", "? a", ": b", "- |"]
@@ -34,3 +35,13 @@ def test_a_key_far_above():
     text = b"a: 1\nservices:\n" + b"  one:\n    image: x\n" * 5000 + b"  two:\n    - "
 
     assert yaml_window(text) == b"services:\n  two:\n    - "
+
+
+def test_while_a_line_is_typed_the_lines_above_are_read_once():
+    text = b"a:\n" + b"  - b: c\n" * 2000
+    for end in range(1, 6):
+        yaml_window(text + b"  - d: "[:end])
+    found = [lines for lines in yaml_window_module._known if lines.text == text]
+
+    assert len(found) == 1
+    assert yaml_window(text + b"  - e") == b"a:\n  - e"
