@@ -7,7 +7,7 @@ import pytest
 
 from healing.covers import covering_tree
 from healing.tokenization import Tokenization
-from tests.healing.test_structure import holds
+from tests.healing.structure import holds
 
 TESTS = Path(__file__).parents[1]
 GOLDEN = TESTS / "golden"

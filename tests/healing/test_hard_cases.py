@@ -12,7 +12,7 @@ from healing.covers import CoveringTree, covering_tree
 from healing.stitch import Stitch
 from healing.tokenization import Tokenization
 from healing.vocabulary import TokenKind
-from tests.healing.test_structure import holds
+from tests.healing.structure import holds
 
 pytestmark = pytest.mark.model
 
