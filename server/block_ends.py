@@ -9,12 +9,13 @@ import re
 from dataclasses import dataclass
 
 from server.block_lines import Line, column_of, read_lines
+from server.brackets import PAIRS
 from server.rules import FOLLOWING_BYTES, Place
 
 MAX_LINES = 32
 """Longer suggestions are not read, and rarely right to the end."""
 
-PAIRS = {b"}": b"{", b")": b"(", b"]": b"["}
+OPENERS = {closer: opener for opener, closer in PAIRS.items()}
 _GOES_ON = frozenset(b"else elif elsif elseif except finally catch rescue ensure when then".split())
 """Words that go on with the statement before them, at its own indentation."""
 _ENDS = {
@@ -265,7 +266,7 @@ def pair_depth(place: Place, inside: bytes) -> int | None:
 
     None if no bracket of the line is closed right after the cursor.
     """
-    if place.rest[:1] not in PAIRS:
+    if place.rest[:1] not in OPENERS:
         return None
     lines = read_lines(
         place.typed, b"\n", language=place.language, comment=place.comment, inside=inside

@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from server.brackets import PAIRS
+
 TAB = 4
 """Columns of a tab. Only matters where one text mixes tabs and blanks; then this is what most
 editors show."""
@@ -23,7 +25,6 @@ editors show."""
 WINDOW = 1024
 """So many bytes before the cursor are looked at for brackets: lines can be megabytes long."""
 
-_PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
 _LONG_STRINGS = (b'"""', b"'''", b"`")
 _LOOSE = frozenset(
     ("shellscript", "makefile", "markdown", "restructuredtext", "plaintext", "latex")
@@ -166,9 +167,9 @@ class _Reader:
             if token is None:
                 break
             text, position = token[0], token.end()
-            if text in _PAIRS:
-                self.owed.append(_PAIRS[text])
-            elif text in _PAIRS.values():
+            if text in PAIRS:
+                self.owed.append(PAIRS[text])
+            elif text in PAIRS.values():
                 closed = self._close(text)
                 before = line[: token.start()].strip(b" \t)]}")
                 if token.start() >= cursor and (complete or not before):

@@ -24,7 +24,7 @@ line is left to `rules`, with all that is said there. What is not here: parsing 
 import re
 from functools import lru_cache
 
-from server.block_ends import PAIRS, End, pair_depth, walk
+from server.block_ends import OPENERS, End, pair_depth, walk
 from server.block_lines import open_before
 from server.rules import (
     Finished,
@@ -86,7 +86,7 @@ def allows_block(place: Place, inside: bytes = b"", multiline: str = "auto") -> 
         return True
     if pair_depth(place, inside) is None:
         return False
-    return multiline == "always" or place.typed.endswith(PAIRS[place.rest[:1]])
+    return multiline == "always" or place.typed.endswith(OPENERS[place.rest[:1]])
 
 
 def block_end(place: Place, generated: bytes, inside: bytes = b"") -> End | None:

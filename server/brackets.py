@@ -23,7 +23,8 @@ WINDOW = 1024
 
 Kind = Literal["open", "close", "point", "comment"]
 
-_PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
+PAIRS = {b"(": b")", b"[": b"]", b"{": b"}"}
+"""What closes a bracket."""
 _TOKEN = rb"""\\[\\"'`]|\"{3}|'{3}|["'`()\[\]{},;:]"""
 QUOTES = (b'"', b"'", b"`", b'"""', b"'''")
 _POINTS = (b",", b";", b":")
@@ -137,10 +138,10 @@ class _Reader:
         text, start = token[0], token.start() - self.cursor
         if text in QUOTES:
             self._quote(token, closable)
-        elif text in _PAIRS:
-            self.stack.append((_PAIRS[text], start))
+        elif text in PAIRS:
+            self.stack.append((PAIRS[text], start))
             self._mark(token, "open", start)
-        elif text in _PAIRS.values():
+        elif text in PAIRS.values():
             self._close(token)
         elif text in _POINTS:
             self._point(token)

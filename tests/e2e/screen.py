@@ -119,7 +119,3 @@ class Terminal:
                 shown = "\n".join(filter(None, lines))
                 pytest.fail(f"waited for {what}; the screen shows:\n{shown}")
         return lines
-
-    def wait_for_file(self, path: Path, content: bytes) -> None:
-        """Wait until a file holds this."""
-        self.wait(f"{path.name} to hold {content!r}", lambda _: path.read_bytes() == content)

@@ -44,11 +44,6 @@ PIECES += [
 documents = st.one_of(st.binary(max_size=40), st.lists(st.sampled_from(PIECES)).map(b"".join))
 
 
-def is_cut(character: bytes, size: int) -> bool:
-    """Whether the bytes start with a character that is longer than `size`."""
-    return len(character.decode("utf-8", "ignore")[:1].encode()) > size
-
-
 class TestReadDocument:
     def test_file(self, tmp_path):
         """A file comes back byte for byte, invalid UTF-8 and carriage returns included."""

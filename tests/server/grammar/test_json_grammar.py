@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.grammar.json_grammar import JSON, JSONC, LADDERS, LINES, MOST_BYTES, STRUCTURAL
+from server.grammar.json_grammar import JSON, JSONC, LADDERS, MOST_BYTES, STRUCTURAL
 from server.grammar.state import compile_grammar
 from tests.server.grammar.corpora import fetch_debian
 from tests.server.grammar.corpus import accepts_every_cut, sample
 from tests.server.grammar.json_documents import fits, json_text, values, written
 
 ROOT = Path(__file__).parents[3]
-STRICT, LENIENT, LOOSE, MANY = (
-    compile_grammar(source.name, source.lark()) for source in (JSON, JSONC, STRUCTURAL, LINES)
+STRICT, LENIENT, LOOSE = (
+    compile_grammar(source.name, source.lark()) for source in (JSON, JSONC, STRUCTURAL)
 )
 
 seeds = st.integers(0, 2**32).map(Random)
