@@ -19,7 +19,7 @@ WITHOUT := $(if $(shell command -v emacs || command -v apt-get),,--ignore=tests/
 	$(if $(shell command -v hx || command -v apt-get),,--ignore=tests/e2e/test_helix.py)
 
 test: .venv/ready model check
-	$(BIN)/python -m pytest --ignore=tests/e2e/vscode $(WITHOUT)
+	$(BIN)/python -m pytest --ignore=tests/e2e/vscode --ignore=tests/vulkan $(WITHOUT)
 
 # Grammars on hundreds of real files, which takes minutes. They are fetched once, from npm and (by
 # apt-get) from Debian 12; what can't be had fails.
@@ -71,11 +71,13 @@ model: .venv/ready
 
 # pip keeps wheels by version, whatever they were built for: without --no-cache-dir a build for CPUs
 # would be taken for this one, or this one for that.
-.venv-vulkan/ready: pyproject.toml constraints.txt
+.venv-vulkan/ready: .venv/ready
+	$(BIN)/python -m tests.vulkan.headers
 	$(PYTHON) -m venv .venv-vulkan
 	.venv-vulkan/bin/python -m pip install --quiet --upgrade pip
-	CMAKE_ARGS="$(CMAKE_ARGS) -DGGML_VULKAN=ON" .venv-vulkan/bin/python -m pip install --quiet \
-		--no-cache-dir --no-deps --constraint constraints.txt llama-cpp-python
+	CMAKE_ARGS="$(CMAKE_ARGS) -DGGML_VULKAN=ON $$($(BIN)/python -m tests.vulkan.headers)" \
+		.venv-vulkan/bin/python -m pip install --quiet --no-cache-dir --no-deps \
+		--constraint constraints.txt llama-cpp-python
 	.venv-vulkan/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch .venv-vulkan/ready
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.debian import codename, unpack
 from tests.fetching import fetched, run
 
 CACHE = "midtoken-tests"
@@ -91,62 +92,13 @@ def helix() -> Program:
 
 def _unpack_emacs(folder: Path) -> None:
     """Debian's `emacs-nox`, from the backports to the stable suite, and what the system lacks."""
-    codename = _debian()
-    _unpack(folder, "emacs-nox", (codename, f"{codename}-backports"), f"Emacs {EMACS_MAJOR}")
-
-
-def _debian() -> str:
-    """This Debian's code name; empty on other systems."""
-    lines = Path("/etc/os-release").read_text().splitlines()
-    release = dict(line.split("=", 1) for line in lines if "=" in line)
-    debian = release.get("ID") == "debian"
-    return release.get("VERSION_CODENAME", "").strip('"') if debian else ""
-
-
-def _unpack(
-    folder: Path, package: str, suites: tuple[str, ...], name: str, *, everything: bool = False
-) -> None:
-    """Unpack a Debian package and what it needs.
-
-    Args:
-        folder: Where to.
-        package: The package, taken from the last of the suites.
-        suites: Debian's suites to look in.
-        name: What to tell people to install where this can't be done.
-        everything: Fetch also what the system has already, down to the C library.
-    """
-    places = run(["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)"]).splitlines()
-    mirror = next((line.split()[1] for line in places if line.split()[0] == _debian()), None)
-    if mirror is None:
-        pytest.fail(f"{name} or newer is needed on the PATH: install it, try again")
-    downloads = folder / "apt"
-    for part in ("lists/partial", "archives/partial"):
-        (downloads / part).mkdir(parents=True)
-    keys = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-    signed = f"[signed-by={keys}] " if keys.is_file() else ""
-    sources = downloads / "sources.list"
-    sources.write_text("".join(f"deb {signed}{mirror} {suite} main\n" for suite in suites))
-    settings = downloads / "apt.conf"
-    settings.write_text(
-        f'Dir::Etc::sourcelist "{sources}"; Dir::Etc::sourceparts "/dev/null";\n'
-        f'Dir::State::lists "{downloads}/lists"; Dir::Cache "{downloads}";\n'
-        'Acquire::Languages "none"; APT::Sandbox::User "root"; Debug::NoLocking "1";\n'
-    )
-    if everything:
-        (downloads / "status").touch()
-        with settings.open("a") as file:
-            file.write(f'Dir::State::status "{downloads}/status";\n')
-    run(["apt-get", "update", "--quiet"], APT_CONFIG=str(settings))
-    fetch = "apt-get install --quiet --download-only --yes --no-install-recommends --reinstall"
-    run([*fetch.split(), "-t", suites[-1], package], APT_CONFIG=str(settings))
-    for archive in (downloads / "archives").glob("*.deb"):
-        run(["dpkg-deb", "--extract", str(archive), str(folder)])
-    shutil.rmtree(downloads)
+    suite = codename()
+    unpack(folder, "emacs-nox", (suite, f"{suite}-backports"), f"Emacs {EMACS_MAJOR}")
 
 
 def _unpack_helix(folder: Path) -> None:
     """Debian's `hx`, which is in no stable suite yet, with a C library as new as it needs."""
-    _unpack(folder, "hx", ("forky",), "Helix", everything=True)
+    unpack(folder, "hx", ("forky",), "Helix", needs="everything")
 
 
 def _unpacked_emacs(folder: Path) -> Program:
