@@ -109,7 +109,7 @@ def generate(
     mask = healed.mask
     chooser = replace(chooser, mask=mask)
     slot, token = healed.slot, healed.token
-    prompt_tokens, reused = len(slot.tokens), slot.reused
+    prompt_tokens, reused = len(slot.tokens), healed.reused
     logprobs = [healed.logprob]
     stitch = Stitch()
 

@@ -42,6 +42,8 @@ class Healed:
 
     slot: Slot
     """Holds everything before `token`."""
+    reused: int
+    """Tokens of the prompt that were in memory before."""
     token: int | None
     """The first token that reaches beyond the cursor, not evaluated; None if the text ends here."""
     visible: bytes
@@ -74,7 +76,7 @@ def no_healing(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:
     assert choice is not None
     visible = b"" if choice.token is None else engine.vocabulary[choice.token]
     report = HealingReport(mode="off", forward_passes=engine.forward_passes - passes)
-    return Healed(slot, choice.token, visible, choice.logprob, report, chooser.mask)
+    return Healed(slot, slot.reused, choice.token, visible, choice.logprob, report, chooser.mask)
 
 
 def exact_healing(engine: TokenEngine, prompt: Prompt, rows: RowCache, chooser: Chooser) -> Healed:
@@ -125,7 +127,7 @@ def exact_healing(engine: TokenEngine, prompt: Prompt, rows: RowCache, chooser: 
     )
     token = leaf.token if leaf.visible else None
     refused = choice.reading.refused if mask is not None else 0.0
-    return Healed(slot, token, leaf.visible, logprob, report, mask, refused)
+    return Healed(slot, slot.reused, token, leaf.visible, logprob, report, mask, refused)
 
 
 def _evaluate(
@@ -172,7 +174,7 @@ def constrained_healing(
         retyping = loose(prompt.typed, tokenization)
     else:
         retyping = one_token(prompt.typed, tokenization)
-    slot = engine.open([*prompt.head, *retyping.kept])
+    slot, reused = _open(engine, prompt.head, retyping.kept)
     [row] = engine.evaluate(slot, [], [ROOT])
     path: exact.Path = ()
     owed = retyping.owed
@@ -199,7 +201,23 @@ def constrained_healing(
         forward_passes=engine.forward_passes - passes,
         note=note,
     )
-    return Healed(slot, token, piece[len(owed) :], logprob, report, chooser.mask)
+    return Healed(slot, reused, token, piece[len(owed) :], logprob, report, chooser.mask)
+
+
+def _open(engine: TokenEngine, head: tuple[int, ...], kept: exact.Path) -> tuple[Slot, int]:
+    """A slot with a head and typed tokens, and how much of it was in memory before.
+
+    Where the memory can't be cut, a text that has grown is of no use to another one. There the head
+    is a text of its own, which nothing is added to: whatever is typed goes on from it. Its row is
+    asked for now, as that would take reading it again later.
+    """
+    slot = engine.open([*head, *kept])
+    reused = slot.reused
+    if reused < len(head) and not engine.info.trees:
+        engine.drop(slot)
+        engine.evaluate(engine.open(head), [], [ROOT])
+        slot = engine.open([*head, *kept])
+    return slot, reused
 
 
 def _step(

@@ -87,6 +87,11 @@ class SlotTable:
         row = None
         if source and source.row is not None and shared == len(text) == len(source.tokens):
             row = source.row.copy() if source.row_is_view else source.row
+        if not self._memory.divisible:
+            # Other texts may go on from a beginning, and it can't be had back from one that has.
+            beginnings = (slot for slot in self._slots if slot.tokens == text[: len(slot.tokens)])
+            for slot in {len(slot.tokens): slot for slot in beginnings}.values():
+                self.touch(slot)
         oldest = self.oldest() if self.is_full else None
         if oldest and oldest is source:
             self.shorten(source, shared)

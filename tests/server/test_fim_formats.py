@@ -17,7 +17,7 @@ from server.decoding import METHODS, generate
 from server.engine.llama_library import load_library
 from server.prompt import build_prompt
 from server.rules import place_at
-from server.snapshot import Snapshot
+from server.snapshot import Snapshot, with_lf
 from tests.server.documents import documents
 from tests.server.engines import Watched
 
@@ -186,11 +186,7 @@ def test_any_document(model_of, dialect):
         common = min(len(spelled), len(whole))
 
         assert spelled[:common] == whole[:common]
-        assert (
-            text[:cursor]
-            .replace(b"\r\n", b"\n")
-            .replace(b"\r", b"\n")
-            .endswith(prompt.typed.removeprefix(lead).removesuffix(b"\n"))
-        )
+        before = with_lf(text[:cursor]).removesuffix(b"\n")
+        assert before.endswith(prompt.typed.removeprefix(lead).removesuffix(b"\n"))
 
     check()

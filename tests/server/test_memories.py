@@ -131,6 +131,21 @@ def test_character_by_character(completer, fresh):
         assert fresh.agrees(text_of(completer.complete(snapshot, OPTIONS)), snapshot), typed
 
 
+def test_the_prompt_is_read_once(completer, fresh):
+    """While a line is typed, a character costs what was typed and what is written, not the rest."""
+    before = DOCUMENTS["a.py"][0] * 8
+    costs = []
+    for typed in range(26):
+        start = before + DOCUMENTS["a.py"][1][:typed]
+        snapshot = Snapshot("a.py", 0, (start + "\n").encode(), len(start), "python")
+        costs.append(completer.complete(snapshot, OPTIONS).tokens)
+    first, *later = costs
+
+    assert first.reused < 4
+    assert first.evaluated > 80
+    assert all(tokens.reused > 80 and tokens.evaluated < 30 for tokens in later), later
+
+
 def test_more_documents_than_slots(completer, fresh):
     """Whose memory was given to others is read again."""
     for number in [0, 1, 2, 3, 4, 5, 0, 3, 0]:
