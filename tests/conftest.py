@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before anything loads llama.cpp
 
@@ -19,6 +20,9 @@ from server.models.catalog import CATALOG, DEFAULT_MODEL
 from tests.tiny_model import write_tiny_model
 
 REPORT = pytest.StashKey[list[str]]()
+
+settings.register_profile("any machine", deadline=None)  # a busy one is slow, not wrong
+settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
