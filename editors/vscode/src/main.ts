@@ -1,5 +1,12 @@
 /** The extension's two hooks. */
-import { commands, type ConfigurationChangeEvent, type ExtensionContext, window, workspace } from "vscode";
+import {
+  commands,
+  type ConfigurationChangeEvent,
+  type Event,
+  type ExtensionContext,
+  window,
+  workspace,
+} from "vscode";
 import { sendSettings } from "./client.ts";
 import { runDoctor } from "./doctor.ts";
 import { showMenu } from "./menu.ts";
@@ -7,12 +14,19 @@ import { Models } from "./models.ts";
 import { Pages } from "./pages.ts";
 import { onPythonChange } from "./python.ts";
 import { Server } from "./server.ts";
+import type { Status } from "./status.ts";
 import { StatusItem } from "./status_item.ts";
 import { toggle } from "./toggle.ts";
 
+/** What other extensions can know: what the status bar says. */
+export interface Api {
+  readonly status: Status;
+  readonly onDidChangeStatus: Event<Status>;
+}
+
 let server: Server | undefined;
 
-export async function activate(context: ExtensionContext): Promise<void> {
+export async function activate(context: ExtensionContext): Promise<Api> {
   const item = new StatusItem();
   const mine = new Server(context, (status) => item.show(status));
   const models = new Models(mine);
@@ -51,6 +65,12 @@ export async function activate(context: ExtensionContext): Promise<void> {
   );
   void watchPython().catch((error) => mine.log.warn(`the Python extension: ${error}`));
   await mine.restart();
+  return {
+    get status() {
+      return item.shown;
+    },
+    onDidChangeStatus: item.onDidChange,
+  };
 }
 
 export async function deactivate(): Promise<void> {

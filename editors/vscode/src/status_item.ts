@@ -2,6 +2,7 @@
 import {
   commands,
   type Disposable,
+  EventEmitter,
   MarkdownString,
   StatusBarAlignment,
   ThemeColor,
@@ -13,6 +14,9 @@ import { whyOff } from "./switches.ts";
 
 export class StatusItem implements Disposable {
   private readonly item = window.createStatusBarItem("status", StatusBarAlignment.Right);
+  private readonly changed = new EventEmitter<Status>();
+  /** What is shown is another status now, or has another message. */
+  readonly onDidChange = this.changed.event;
   /** What the server has told last. */
   status: Status = { state: "starting", message: "" };
 
@@ -37,14 +41,20 @@ export class StatusItem implements Disposable {
 
   /** Look again whether midtoken is on: another editor is active, or a setting has changed. */
   refresh(): void {
-    const { text, description, background } = appearance(this.shown);
+    const shown = this.shown;
+    const { text, description, background } = appearance(shown);
+    const isNew = description !== this.item.accessibilityInformation?.label;
     this.item.text = text;
     this.item.tooltip = new MarkdownString().appendText(description);
     this.item.accessibilityInformation = { label: description };
     this.item.backgroundColor = background && new ThemeColor(background);
+    if (isNew) {
+      this.changed.fire(shown);
+    }
   }
 
   dispose(): void {
     this.item.dispose();
+    this.changed.dispose();
   }
 }
