@@ -109,6 +109,8 @@ def finish_fitting(
         if cut.text:
             rules = (*cut.rules, RULE)
             return Finished(cut.text, cut.range_end, rules, None), may_end_at(generated, kept, fits)
+        if not kept:
+            return Finished(b"", 0, (*whole.rules, RULE), "closed by what follows"), True
     return whole, may_end_at(generated, length, fits)
 
 

@@ -31,7 +31,7 @@ from dataclasses import replace
 from itertools import pairwise
 from time import thread_time
 
-from server.grammar.fit import Fits, bare_length
+from server.grammar.fit import Fits, bare_lengths
 from server.grammar.ladder import Standing
 from server.grammar.report import GrammarReport
 from server.grammar.state import SyntaxState, TooSlow
@@ -151,9 +151,9 @@ class GrammarMask:
         if self._reason:
             return Fits((length,))
         blanks = len(self._text) - len(self._text[length:].lstrip(b" \t"))
-        bare = bare_length(self._text, length)
-        if bare < length and bare not in self._near_ends:
-            insort(self._near_ends, bare)
+        for bare in bare_lengths(self._text, length):
+            if bare not in self._near_ends:
+                insort(self._near_ends, bare)
         self._look_further(blanks)
         if self._reason:
             return Fits((length,))

@@ -193,11 +193,13 @@ class TestRule:
         assert generated[: length + 1] != shown[: length + 1] or length == len(generated)
 
 
-def fits_after(text: str, generated: bytes, multiline: str = "never") -> tuple[str, bool | None]:
+def fits_after(
+    text: str, generated: bytes, multiline: str = "never", language: str = "brackets"
+) -> tuple[str, bool | None]:
     """What is shown of a text that was written in a document, and whether what follows fits."""
-    snapshot = snapshot_of(text)
+    snapshot = snapshot_of(text, language)
     place = place_at(snapshot)
-    mask, _ = GrammarChecks().begin(snapshot, place, LADDERS["brackets"], "auto")
+    mask, _ = GrammarChecks().begin(snapshot, place, LADDERS[language], "auto")
     mask.push(generated)
     fits = fits_of(mask, snapshot, place, generated, True, b"", multiline)
     shown, good = finish_fitting(place, generated, True, b"", multiline, fits)
@@ -245,6 +247,31 @@ class TestShown:
         opened = open_brackets(before + shown.encode() + follow)
         assert opened is not None
         assert opened == b"" or follow.strip()
+
+
+class TestDoubledBrackets:
+    """A bracket that stands on a later line is not written again, in whatever column."""
+
+    @pytest.mark.parametrize(
+        ("text", "generated", "multiline", "expected"),
+        [
+            ("f(\n    ║\n)\n", b"a, b)", "never", "a, b"),
+            ("f(\n    ║\n)\n", b"a,\n    b\n    )", "auto", "a,\n    b"),
+            ("f(\n    ║\n)\n", b"g(a))", "never", "g(a)"),
+            ("f(\n    ║\n)\n", b"g(a)", "never", "g(a)"),
+            ("x = f(\n        ║\n    )\ny = 1\n", b"a, b)", "never", "a, b"),
+            ("x = f(\n        ║\n    )\ny = 1\n", b"a\n)\nprint()", "auto", "a"),
+            ("f(║\n)\n", b"a)\nz = 2", "auto", "a"),
+            ("f(\n    a,\n    ║\n)\n", b")", "never", ""),
+            ("f(g(\n    ║\n)\n", b"a)", "never", "a)"),
+            ("f(\n    ║\n", b"a)", "never", "a)"),
+        ],
+    )
+    def test_python(self, text, generated, multiline, expected):
+        """With the grammar, which knows what is open."""
+        shown, good = fits_after(text, generated, multiline, "python")
+
+        assert (shown, good) == (expected, True)
 
 
 class TestReason:

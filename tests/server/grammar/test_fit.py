@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.grammar.fit import Fits, fitting_length, may_end_at
+from server.grammar.fit import Fits, bare_lengths, fitting_length, may_end_at
 
 
 def kept(text, fits, where, length=None, wanted=None):
@@ -42,6 +42,32 @@ class TestPlaces:
             assert kept(text, [], where) == text
         assert kept(b"a\nb,", [1, 3], "lines") == b"a\nb"
 
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            (b"a, b)", b"a, b"),
+            (b"g(b))", b"g(b)"),
+            (b"g(b)])", b"g(b)"),
+            (b"b\n  )", b"b"),
+            (b"b),  ", b"b"),
+            (b")", b""),
+            (b")\ng(", b""),
+            (b"b)\ng(", b"b"),
+        ],
+    )
+    def test_bracket_too_many(self, text, expected):
+        """Nor a bracket that comes again on a later line, whatever column that stands in."""
+        fits = [len(expected)]
+        assert kept(text, fits, "lines") == expected
+        if b"\n" not in text:
+            assert kept(text, fits, "end") == expected
+        assert kept(text, [], "lines") == kept(text, [], "end") == text
+
+    def test_own_brackets(self):
+        """What the text opened is closed in it, even if the brackets after it would do that."""
+        assert kept(b"g(b)", [3], "end") == b"g(b)"
+        assert kept(b"g(b))", [3], "end") == b"g(b))"
+
     @pytest.mark.parametrize("where", ["inside", "lines", "end"])
     def test_nothing_fits(self, where):
         """Where nothing fits, nothing is cut; nor does nothing at all count as fitting."""
@@ -60,7 +86,7 @@ fits = st.builds(
     st.lists(st.integers(0, 12), unique=True).map(lambda ends: tuple(sorted(ends))),
     st.none() | st.integers(0, 12),
 )
-texts = st.text("a, \n", min_size=12, max_size=12).map(str.encode)
+texts = st.text("a, )\n", min_size=12, max_size=12).map(str.encode)
 places = st.sampled_from(["inside", "lines", "end"])
 
 
@@ -70,7 +96,7 @@ def test_never_more(text, length, fits, where):
     left = fitting_length(text, length, fits, where)
 
     assert left <= length
-    assert left == length or text[:left].strip()
+    assert left == length or text[:left].strip() or left in bare_lengths(text, length)
     assert left in {length, fits.wanted, *fits.lengths}
     assert not may_end_at(text, length, fits) or left == length
 
