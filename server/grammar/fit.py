@@ -58,9 +58,9 @@ def may_end_at(generated: bytes, length: int, fits: Fits) -> bool:
 
 
 def bare_lengths(generated: bytes | bytearray, length: int) -> list[int]:
-    """Shorter lengths of a text, longest first: without what may be too much at its lines' ends.
+    r"""Shorter lengths of a text, longest first: without what may be too much at its lines' ends.
 
-    >>> bare_lengths(b"a, f(b)),", 9), bare_lengths(b"a)\\nb", 4)
+    >>> bare_lengths(b"a, f(b)),", 9), bare_lengths(b"a)\nb", 4)
     ([8, 7], [1])
     """
     text = bytes(generated[:length])
