@@ -4,7 +4,8 @@ Nothing here calls into `healing`. Every continuation up to a length is encoded;
 tokenizer takes across the cursor is a cover, and there are no others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -12,40 +13,52 @@ from tokenizers import Tokenizer
 STOP = -1
 
 
-def covers(
-    tokenizer: Tokenizer, typed: str, continuations: list[str]
-) -> set[tuple[tuple[int, ...], int]]:
-    """All (path, leaf) pairs across the cursor; the leaf is `STOP` where the text ends there."""
-    pieces = {token: len(piece) for piece, token in tokenizer.get_vocab().items()}
-    size = len(typed.encode())
+Cover = tuple[tuple[int, ...], int]
+"""A path and a leaf; the leaf is `STOP` where the text ends at the cursor."""
+
+
+def covers(tokenizer: Tokenizer, typed: str, continuations: list[str]) -> set[Cover]:
+    """All covers of a text, by the splits of all its continuations."""
+    # In a byte-level alphabet every character of a piece stands for one byte.
+    sizes = {token: len(piece) for piece, token in tokenizer.get_vocab().items()}
+    encodings = tokenizer.encode_batch_fast([typed + text for text in continuations])
+    return crossing((encoding.ids for encoding in encodings), sizes, len(typed.encode()))
+
+
+def crossing(splits: Iterable[list[int]], sizes: Mapping[int, int], cursor: int) -> set[Cover]:
+    """How some splits cross a cursor. `sizes` and `cursor` are in bytes."""
     found = set()
-    for encoding in tokenizer.encode_batch_fast([typed + text for text in continuations]):
-        ids, end, count = encoding.ids, 0, 0
-        # In a byte-level alphabet every character of a piece stands for one byte.
-        while count < len(ids) and end + pieces[ids[count]] <= size:
-            end += pieces[ids[count]]
+    for ids in splits:
+        end, count = 0, 0
+        while count < len(ids) and end + sizes[ids[count]] <= cursor:
+            end += sizes[ids[count]]
             count += 1
         leaf = ids[count] if count < len(ids) else STOP
-        if leaf != STOP or end == size:
+        if leaf != STOP or end == cursor:
             found.add((tuple(ids[:count]), leaf))
     return found
 
 
 def distribution(
-    found: set[tuple[tuple[int, ...], int]],
+    found: set[Cover],
     model: Callable[[tuple[int, ...]], np.ndarray],
     bytes_of: Callable[[int], bytes],
     size: int,
     stop_token: int,
 ) -> tuple[dict[bytes, float], np.ndarray]:
     """First visible texts with their probability, and the next byte's, shape (257,)."""
+
+    @cache
+    def probabilities(path: tuple[int, ...]) -> np.ndarray:
+        logits = model(path)
+        exponentials = np.exp(logits - logits.max())
+        return exponentials / exponentials.sum()
+
     weights: dict[bytes, float] = {}
     for path, leaf in found:
         weight = 1.0
         for index, token in enumerate([*path, stop_token if leaf == STOP else leaf]):
-            logits = model(path[:index])
-            exponentials = np.exp(logits - logits.max())
-            weight *= exponentials[token] / exponentials.sum()
+            weight *= probabilities(path[:index])[token]
         shown = b"" if leaf == STOP else b"".join(map(bytes_of, [*path, leaf]))[size:]
         weights[shown] = weights.get(shown, 0.0) + weight
     total = sum(weights.values())
