@@ -19,7 +19,13 @@ from server.engine import Lora, ModelInfo
 from server.engine.gguf import read_metadata
 from server.engine.gguf_splits import check_files, tensor_count
 from server.engine.llama_gpu import Offload, device_bytes, missing_note, read_offload
-from server.engine.llama_library import Pointer, collected_log, last_error, load_library
+from server.engine.llama_library import (
+    Pointer,
+    collected_log,
+    last_error,
+    load_library,
+    no_blank_before_texts,
+)
 from server.engine.llama_lora import attach
 from server.engine.llama_room import check_room
 from server.engine.llama_vocabulary import VOCABULARY_TYPES
@@ -174,12 +180,7 @@ def _load(path: Path, options: EngineOptions, gpu_layers: int) -> Pointer:
     if options.tensor_split:
         shares = (ctypes.c_float * library.llama_max_devices())(*options.tensor_split)
         params.tensor_split = ctypes.cast(shares, ctypes.POINTER(ctypes.c_float))
-    # SentencePiece models would get a blank before every piece of text that is encoded; a prompt
-    # has it where the model was trained to see one (`ModelInfo.add_blank`).
-    overrides = (library.llama_model_kv_override * 2)()
-    overrides[0].tag = library.LLAMA_KV_OVERRIDE_TYPE_BOOL
-    overrides[0].key = b"tokenizer.ggml.add_space_prefix"
-    overrides[0].value.val_bool = False
+    overrides = no_blank_before_texts()
     params.kv_overrides = ctypes.cast(overrides, type(params.kv_overrides))
     told = options.on_progress or (lambda _share: None)
     # Bound to a name: llama.cpp calls it, and nothing else holds it. True means "go on".
