@@ -183,12 +183,16 @@ def serve(stdio: bool, tcp: str | None) -> None:
 
 
 @cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @engine_options
-def doctor(**options: Unpack[EngineArguments]) -> None:
-    """Check the installation: build, devices, model and speed."""
-    from server.doctor import run_doctor
+def doctor(as_json: bool, **options: Unpack[EngineArguments]) -> None:
+    """Check the installation: build, devices, model, speed and editors.
 
-    run_doctor(options)
+    The exit code is 1 if something makes completions impossible.
+    """
+    from server.doctor.command import run_doctor
+
+    run_doctor(options, as_json=as_json)
 
 
 @cli.command()

@@ -4,15 +4,19 @@ from pathlib import Path
 
 import pytest
 
-from server import doctor, speed
-from server.doctor import run_doctor
+from server import speed
+from server.doctor import build
+from server.doctor.command import run_doctor
+from server.engine.tables import Tables
 from server.errors import EngineError, MidtokenError, UsageError
+from tests.server.engine.fresh import refuse_cuts
 from tests.tiny_model import write_tiny_model
 
 
 @pytest.fixture(autouse=True)
 def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))  # where editors are looked for
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
     # Enough to run every step; what it measures is not looked at.
@@ -57,11 +61,8 @@ def test_a_usable_model_is_tried(tmp_path, capsys):
     assert found["model"] == ("ok", "tiny llama (llama ?B (guessed) all F32)")
     assert found["context"][1].startswith("512 tokens, 125.8 kB of memory")
     assert found["trees"][0] == "ok"
-    assert found["vocabulary"] == (
-        "ok",
-        "488 tokens (byte-level, qwen2: exact healing knows it)",
-    )
-    assert "exact healing" in found["completion"][1]
+    assert found["vocabulary"] == ("ok", "488 tokens (byte-level BPE)")
+    assert found["healing"] == ("ok", "exact")
     assert "python (window, full, statement, structural)" in found["grammars"][1]
     assert found["editors"][0] == "note"
 
@@ -73,25 +74,61 @@ def test_the_measured_speed_is_remembered(tmp_path):
     assert "tiny.gguf" in (tmp_path / "home" / "cache" / "speed.json").read_text()
 
 
-def test_limits_of_a_model_are_warnings(tmp_path, capsys):
+@pytest.mark.parametrize(("architecture", "kind"), [("mamba", "recurrent"), ("jamba", "hybrid")])
+def test_limits_of_a_model_are_warnings(tmp_path, capsys, architecture, kind):
     """A memory that cannot be cut and missing marks make completions worse, not impossible."""
-    run_doctor(options(write_tiny_model(tmp_path / "m.gguf", architecture="mamba", fim=False)))
+    path = write_tiny_model(tmp_path / "m.gguf", architecture=architecture, fim=False)
+    run_doctor(options(path))
 
     found = table(capsys)
     assert found["trees"][0] == "warning"
+    assert f"({kind}) cannot be cut" in found["trees"][1]
     assert found["fill-in"][0] == "warning"
     assert "text after the cursor is not used" in found["fill-in"][1]
-    assert "align healing" in found["completion"][1]
+    assert found["healing"][0] == "warning"
+    assert found["healing"][1].startswith("align: ")
 
 
-def test_a_vocabulary_that_exact_healing_does_not_know(tmp_path, capsys):
-    """A SentencePiece vocabulary is a warning with a remedy."""
+def test_a_memory_that_refuses_to_be_cut(tmp_path, capsys, monkeypatch):
+    """What the trial finds out is said, whatever the model's kind of memory is known for."""
+    refuse_cuts(monkeypatch)
+    run_doctor(options(write_tiny_model(tmp_path / "m.gguf")))
+
+    assert "(attention) cannot be cut" in table(capsys)["trees"][1]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said"),
+    [
+        ("DeepSeek-Coder", "DeepSeek-Coder (prefix 481, suffix 482, middle 483)"),
+        ("Codestral", "Codestral (prefix 481, suffix 483, no mark before the answer)"),
+    ],
+)
+def test_the_dialect_is_named(tmp_path, capsys, dialect, said):
+    """How the model marks a hole, and with which ids."""
+    run_doctor(options(write_tiny_model(tmp_path / "m.gguf", dialect=dialect)))
+
+    assert table(capsys)["fill-in"] == ("ok", said)
+
+
+def test_another_kind_of_vocabulary(tmp_path, capsys):
+    """The kind of a vocabulary is named."""
     run_doctor(options(write_tiny_model(tmp_path / "m.gguf", vocabulary="sentencepiece")))
 
     state, said = table(capsys)["vocabulary"]
+    assert state == "ok"
+    assert said.endswith("tokens (SentencePiece BPE)")
+
+
+def test_a_vocabulary_that_exact_healing_does_not_know(tmp_path, capsys, monkeypatch):
+    """It is a warning with a remedy, and says what is done instead."""
+    monkeypatch.setattr(Tables, "exact", property(lambda _: False))
+    run_doctor(options(write_tiny_model(tmp_path / "m.gguf")))
+
+    state, said = table(capsys)["healing"]
     assert state == "warning"
-    assert "does not know this kind" in said
-    assert "choose a model with a byte-level vocabulary" in said
+    assert said.startswith("align: exact healing does not know")
+    assert "-> choose a model" in said
 
 
 def test_a_missing_model_is_a_problem_in_a_whole_table(capsys):
@@ -102,7 +139,16 @@ def test_a_missing_model_is_a_problem_in_a_whole_table(capsys):
     found = table(capsys)
     assert found["model file"][0] == "problem"
     assert "`midtoken model pull qwen2.5-coder-0.5b`" in found["model file"][1]
-    assert {"midtoken", "Python", "llama.cpp", "GPU", "OpenMP", "memory", "editors"} < set(found)
+    assert {
+        "midtoken",
+        "Python",
+        "llama.cpp",
+        "GPU",
+        "OpenMP",
+        "models",
+        "memory",
+        "editors",
+    } < set(found)
     assert found["the rest"][0] == "note"
 
 
@@ -134,7 +180,7 @@ def test_a_library_that_does_not_load_is_a_problem(tmp_path, capsys, monkeypatch
     def broken():
         raise EngineError("llama.cpp could not be loaded; install it again")
 
-    monkeypatch.setattr(doctor, "load_library", broken)
+    monkeypatch.setattr(build, "load_library", broken)
 
     with pytest.raises(MidtokenError, match="1 problem"):
         run_doctor(options(write_tiny_model(tmp_path / "tiny.gguf")))
@@ -148,7 +194,7 @@ def test_busy_waiting_is_a_warning(tmp_path, capsys, monkeypatch):
     """A wait policy that slows a shared machine is named with its remedy."""
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
 
-    findings = list(doctor.check_library(None))
+    findings = list(build.check_library(None))
 
     [openmp] = [finding for finding in findings if finding.name == "OpenMP"]
     assert (openmp.state, "passive" in openmp.remedy) == ("warning", True)
