@@ -29,6 +29,10 @@ class GrammarError(MidtokenError):
     """A grammar or schema cannot be compiled, or cannot be used on a text."""
 
 
+class AttachedGrammarError(GrammarError):
+    """A grammar that a person named in their settings is wrong, which they should be told."""
+
+
 class DownloadError(MidtokenError):
     """A model could not be fetched or is not what it should be."""
 

@@ -155,10 +155,8 @@ class MidtokenServer(LanguageServer):
         self.options, others = merge([*found, *self._layers.items()])
         unwritable = set_log(self.options.logging)
         for problem in [*map(str, [*problems, *others]), *([unwritable] if unwritable else [])]:
-            if problem not in self._told:
-                self._told.add(problem)
+            if self.tell_once(problem):
                 logger.warning("%s", problem)
-                self.tell(types.MessageType.Warning, problem)
 
     def leave(self) -> None:
         """The connection has ended: nothing of it stays."""
@@ -173,6 +171,14 @@ class MidtokenServer(LanguageServer):
         """Show a message to the person."""
         if self.protocol.writer is not None:
             self.window_show_message(types.ShowMessageParams(kind, f"midtoken: {message}"))
+
+    def tell_once(self, problem: str) -> bool:
+        """Warn the person of a problem; False if that was done before."""
+        if problem in self._told:
+            return False
+        self._told.add(problem)
+        self.tell(types.MessageType.Warning, problem)
+        return True
 
     def tell_status(self, status: Status) -> None:
         """Tell the client how the server is; an error is shown to the person as well, once."""
@@ -242,6 +248,8 @@ class MidtokenServer(LanguageServer):
         if completion is None or not still_open or not document.is_current(snapshot):
             return None
         self.last_report = completion
+        if completion.grammar.wrong:
+            self.tell_once(f"{completion.grammar.wrong}; its documents are not checked")
         self._prepare(wish, document, asked, completion)
         return document, snapshot, completion
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from time import perf_counter, thread_time
 from typing import Literal
 
-from server.errors import GrammarError
+from server.errors import AttachedGrammarError, GrammarError
 from server.grammar import templates
 from server.grammar.kept import KeptStates
 from server.grammar.report import GrammarReport
@@ -77,6 +77,7 @@ def climb(
     """
     started = perf_counter()
     failed: dict[str, list[str]] = {}  # levels by what was wrong with them
+    wrong: str | None = None
     try:
         with _said("the choice of rungs"):
             rungs = _rungs(ladder, language, before, mode)
@@ -91,12 +92,17 @@ def climb(
                 state = _stand(kept, key, rung, before, min(left, RUNG_S))
         except GrammarError as error:
             failed.setdefault(str(error), []).append(rung.level)
+            if isinstance(error, AttachedGrammarError):
+                wrong = str(error)
             continue
         took = 1e3 * (perf_counter() - started)
-        report = GrammarReport("on", language, rung.level, _reason(failed), state.fed, took)
+        report = GrammarReport(
+            "on", language, rung.level, _reason(failed), state.fed, took, wrong=wrong
+        )
         return Standing(state, report, rung.source.decides)
     took = 1e3 * (perf_counter() - started)
-    return Standing(None, GrammarReport("off", language, reason=_reason(failed), feed_ms=took))
+    off = GrammarReport("off", language, reason=_reason(failed), feed_ms=took, wrong=wrong)
+    return Standing(None, off)
 
 
 @contextmanager

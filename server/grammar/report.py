@@ -29,13 +29,15 @@ class GrammarReport:
     """Work of the thread for the checks, for following the text, and for what comes after it."""
     steps_ms: tuple[float, ...] = ()
     """The part of each token in it."""
+    wrong: str | None = None
+    """What is wrong with a grammar that the person named in their settings, in a sentence."""
     fits: bool | None = None
     """Whether what follows the cursor fits after the suggestion; None if that was not asked."""
 
     def as_json(self) -> dict[str, Any]:
-        """One JSON-ready object, without the times of single tokens."""
+        """One JSON-ready object, without the times of single tokens; reasons say what is wrong."""
         figures = asdict(self)
-        del figures["steps_ms"]
+        del figures["steps_ms"], figures["wrong"]
         for name in ("feed_ms", "check_ms"):
             figures[name] = round(figures[name], 2)
         return figures

@@ -18,7 +18,7 @@ class Source:
     """A grammar that can be compiled."""
 
     name: str
-    """Unique: what is compiled is kept by it. Names the variant, too: `python (tabs)`."""
+    """What it is called in messages, variants too: `python (tabs)`."""
     lark: Callable[[], str]
     """Its text in llguidance's dialect of Lark."""
     refused: str | None = None
@@ -27,6 +27,15 @@ class Source:
     decides: bool = False
     """Whether it tells what a person wants, whatever a model would write, as schemas do: then texts
     are forced that the model does not like at all."""
+    version: str = ""
+    """Tells grammars of one name apart: contents of a file, say."""
+    attached: bool = False
+    """Whether a person named it in their settings: they are told if it is wrong."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What is compiled is kept by it."""
+        return self.name, self.version
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ without needless escapes, so that a model does not drift into them; then as a pe
 
 import json
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -105,10 +104,15 @@ class _File:
     @property
     def source(self) -> Source:
         """Its grammar."""
-        kind = ", with comments" * self.comments + ", with escapes" * self.escapes
-        name = f"schema {self.path} (version {zlib.crc32(repr(self.version).encode()):08x}{kind})"
+        kind = f"{self.version}{', comments' * self.comments}{', escapes' * self.escapes}"
         refused = f"the schema {self.path} is too large or complicated to be compiled"
-        return Source(name, lambda: self.loaded().lark, refused, decides=True)
+        return Source(
+            f"schema {self.path}",
+            lambda: self.loaded().lark,
+            refused,
+            decides=True,
+            version=kind,
+        )
 
     def loaded(self) -> Schema:
         """The schema. Raises GrammarError: the file is missing, too large, or no schema."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
-from server.errors import GrammarError
+from server.errors import AttachedGrammarError, GrammarError
 from server.grammar.rungs import Source
 from server.grammar.state import Template, compile_grammar
 
@@ -30,9 +30,9 @@ would end the process where the stack ends; a grammar of 256 KiB can chain 30,00
 are not touched cost nothing."""
 
 _lock = threading.Lock()
-_compiled: OrderedDict[str, "Future[Template]"] = OrderedDict()
-_late: set[str] = set()
-"""Names of grammars that somebody waited for in vain: nobody waits for them again."""
+_compiled: OrderedDict[tuple[str, str], "Future[Template]"] = OrderedDict()
+_late: set[tuple[str, str]] = set()
+"""Keys of grammars that somebody waited for in vain: nobody waits for them again."""
 
 
 def prepare(sources: Iterable[Source]) -> None:
@@ -54,19 +54,19 @@ def get(source: Source, seconds: float) -> Template:
     """
     future = _future_of(source)
     try:
-        return future.result(0 if source.name in _late else seconds)
+        return future.result(0 if source.key in _late else seconds)
     except FutureTimeoutError:
-        _late.add(source.name)
+        _late.add(source.key)
         raise GrammarError(f"the grammar {source.name} is not compiled yet") from None
 
 
 def _future_of(source: Source) -> "Future[Template]":
     with _lock:
-        future = _compiled.get(source.name)
+        future = _compiled.get(source.key)
         if future is not None:
-            _compiled.move_to_end(source.name)
+            _compiled.move_to_end(source.key)
             return future
-        future = _compiled[source.name] = Future()
+        future = _compiled[source.key] = Future()
         while len(_compiled) > MOST:
             _late.discard(_compiled.popitem(last=False)[0])
         # No daemon, also if a daemon asks: a thread that leaves llguidance while Python ends is
@@ -83,11 +83,15 @@ def _compile(source: Source, future: "Future[Template]") -> None:
         future.set_result(_template(source))
     except GrammarError as error:
         logger.warning("%s", error)
-        future.set_exception(error)
+        future.set_exception(_to_be_told(source, error))
     except BaseException as error:  # a panic of the engine is no Exception
         logger.exception("compiling the grammar %s", source.name)
         reason = f"the grammar {source.name} cannot be compiled ({type(error).__name__}: {error})"
-        future.set_exception(GrammarError(reason))
+        future.set_exception(_to_be_told(source, GrammarError(reason)))
+
+
+def _to_be_told(source: Source, error: GrammarError) -> GrammarError:
+    return AttachedGrammarError(str(error)) if source.attached else error
 
 
 def _template(source: Source) -> Template:

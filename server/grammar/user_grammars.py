@@ -5,7 +5,6 @@ its last. A grammar that is missing or wrong is named with the line, and nothing
 """
 
 import re
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,11 +49,13 @@ def grammar_ladder(path: Path) -> Ladder:
             version = f"{status.st_mtime_ns} {status.st_size}"
         except (OSError, ValueError):  # ValueError: a NUL in the name
             version = ""
-        name = f"{path} (version {zlib.crc32(version.encode()):08x})"
         refused = f"the grammar {path} is too large or complicated to be compiled"
         # Lines of GBNF are checked where it is read; the engine would name those of the Lark.
         own = refused if path.suffix == ".gbnf" else None
-        return (Rung("full", Source(name, lambda: read_grammar(path), own, decides=True), whole),)
+        source = Source(
+            str(path), lambda: read_grammar(path), own, decides=True, version=version, attached=True
+        )
+        return (Rung("full", source, whole),)
 
     return rungs
 

@@ -135,6 +135,16 @@ class TestFailures:
         assert report.level == "structural"
         assert report.reason.startswith("full: the grammar toy bad is wrong in line 1: ")
 
+    def test_attached_grammar(self):
+        """What is wrong with a grammar of the settings is to be told, but not of another."""
+        for attached in (False, True):
+            bad = rung("full", f"bad {attached}", "start: x\n")
+            bad = replace(bad, source=replace(bad.source, attached=attached))
+            report = stand(b"a", bad, rung("structural", "any", ANY)).report
+
+            assert report.wrong == (report.reason.removeprefix("full: ") if attached else None)
+            assert "wrong" not in report.as_json()
+
     @pytest.mark.parametrize("failure", [GrammarError("too large a text"), ValueError("oh")])
     def test_failing_window(self, failure):
         """Language modules that give up, or fail, don't end the request."""

@@ -71,6 +71,23 @@ async def test_language_without_a_grammar(connect):
     assert (grammar["state"], grammar["reason"]) == ("off", "no grammar for plaintext")
 
 
+async def test_a_persons_own_grammar_that_is_wrong(connect, tmp_path):
+    """Is named in one line, once for all requests, and the suggestions go on."""
+    path = tmp_path / "own.lark"
+    path.write_text("start: a\n\na: b c\n")
+    client = await connect(grammar={"files": {"python": str(path)}})
+    grammar = await grammar_of(client)
+    client.open("file:///other.py", "x = ")
+    assert await client.inline("file:///other.py", (0, 4)) is not None
+
+    [told] = client.messages()
+    assert told.startswith(f"midtoken: the grammar {path} is wrong in line 3: ")
+    assert told.endswith("; its documents are not checked")
+    assert "\n" not in told
+    assert grammar["state"] == "off"
+    assert grammar["reason"].removeprefix("full: ") in told
+
+
 class Forgetful:
     """As much of a completer as is needed to be told what to forget."""
 
