@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from server import speed
-from server.doctor import build
+from server.doctor import build, command
 from server.doctor.command import run_doctor
+from server.doctor.finding import Finding
 from server.engine.tables import Tables
 from server.errors import EngineError, MidtokenError, UsageError
 from tests.server.engine.fresh import refuse_cuts
+from tests.split_model import split_model
 from tests.tiny_model import write_tiny_model
 
 
@@ -19,6 +21,8 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))  # where editors are looked for
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
+    # It has tests of its own (`test_doctor_checks`), and takes a process each time.
+    monkeypatch.setattr(command, "check_first_run", lambda *_: iter(()))
     # Enough to run every step; what it measures is not looked at.
     measure = speed.measure
     monkeypatch.setattr(speed, "measure", lambda engine, text: measure(engine, text, seconds=0.02))
@@ -65,6 +69,28 @@ def test_a_usable_model_is_tried(tmp_path, capsys):
     assert found["healing"] == ("ok", "exact")
     assert "python (window, full, statement, structural)" in found["grammars"][1]
     assert found["editors"][0] == "note"
+
+
+def test_a_split_model(tmp_path, capsys):
+    """Several files are one model."""
+    run_doctor(options(split_model(write_tiny_model(tmp_path / "tiny.gguf"), tensors=5)))
+
+    found = table(capsys)
+    assert found["model"][0] == "ok"
+    assert "in 5 files, whole" in found["model file"][1]
+
+
+def test_a_process_that_dies(tmp_path, capsys, monkeypatch):
+    """Where a first run ends its process, the model is not loaded here; the rest is checked."""
+    death = Finding("problem", "model", "llama.cpp was ended", "build it")
+    monkeypatch.setattr(command, "check_first_run", lambda _, model, __: [death] if model else [])
+    monkeypatch.setattr(command, "check_model", None)
+    with pytest.raises(MidtokenError, match="1 problem"):
+        run_doctor(options(write_tiny_model(tmp_path / "tiny.gguf")))
+
+    found = table(capsys)
+    assert found["model"] == ("problem", "llama.cpp was ended -> build it")
+    assert {"llama.cpp", "the rest", "grammars", "cache"} < set(found)
 
 
 def test_the_measured_speed_is_remembered(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from server import speed
+from server.doctor import command
 from server.doctor.command import SCHEMA
 from tests.lora import write_lora
 from tests.server.command import run_here, run_process
@@ -39,6 +40,7 @@ def doctor(capfdbinary, monkeypatch, tmp_path, tiny_file):
     """Runs the doctor on a tiny model and gives exit code, object and what is said of errors."""
     monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(command, "check_first_run", lambda *_: iter(()))  # but in `test_a_process`
     measure = speed.measure
     monkeypatch.setattr(speed, "measure", lambda engine, text: measure(engine, text, seconds=0.02))
 

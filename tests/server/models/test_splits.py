@@ -1,6 +1,7 @@
 """Models of several files: pulled, checked and removed as one."""
 
 import hashlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from server.models import hub as hub_client
 from server.models import store
 from server.models.catalog import Model, ModelFile
 from server.models.download import pull
+from server.snapshot import Snapshot
 from tests.server.models.conftest import FakeHub, make_model, put_in_catalog
 from tests.split_model import split_model
 from tests.tiny_model import write_tiny_model
@@ -57,6 +59,21 @@ def test_loaded(split: Model):
     """What was pulled runs."""
     completer = load_completer(pull(split), EngineOptions(n_ctx=256, threads=1))
     assert completer.engine.info.name == "tiny llama"
+    completer.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps files that are in use")
+def test_removed_while_it_runs(split: Model):
+    """Who has the model loaded keeps it; nobody else finds it."""
+    completer = load_completer(pull(split), EngineOptions(n_ctx=256, threads=1))
+    text = b"def total(self):\n    ret"
+    snapshot = Snapshot("a.py", 0, text, len(text), "python")
+    [before] = completer.complete(snapshot).items
+
+    assert store.remove(split) > (split.size_bytes or 0)
+    assert store.installed() == []
+    [after] = completer.complete(snapshot).items
+    assert after.text == before.text
     completer.close()
 
 
