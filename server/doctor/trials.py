@@ -53,9 +53,10 @@ def _speed_finding(engine: TokenEngine, threads: int) -> Finding:
 
 def _tree_finding(engine: TokenEngine) -> Finding:
     """Whether tokens in a tree get the logits that they get alone."""
-    memory = engine.info.memory
-    facts = {"memory": memory, "trees": engine.info.trees}
-    if not engine.info.trees:
+    worst = _tree_noise(engine) if engine.info.trees else None
+    memory, trees = engine.info.memory, engine.info.trees  # the trial may have shown otherwise
+    facts = {"memory": memory, "trees": trees}
+    if worst is None or not trees:
         return Finding(
             "warning",
             "trees",
@@ -64,7 +65,6 @@ def _tree_finding(engine: TokenEngine) -> Finding:
             "choose a model with attention alone, such as Qwen2.5-Coder",
             facts,
         )
-    worst = _tree_noise(engine)
     facts |= {"noise": round(worst, 4)}
     if worst < TREE_NOISE:
         return Finding("ok", "trees", f"several texts in one pass (noise {worst:.1%})", facts=facts)
