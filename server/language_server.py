@@ -49,7 +49,7 @@ from server.own_methods import bind_own_methods
 from server.positions import Encoding, choose_encoding
 from server.report import Completion
 from server.rhythm import Rhythm
-from server.server_log import set_log
+from server.server_log import prepare_log, set_log
 from server.service import Request
 from server.snapshot import Snapshot, language_of
 
@@ -121,6 +121,7 @@ class MidtokenServer(LanguageServer):
     protocol: Protocol
 
     def __init__(self, backend: Backend) -> None:
+        prepare_log()
         super().__init__("midtoken", __version__, protocol_cls=Protocol, max_workers=2)
         self.backend = backend
         self.options = Options()

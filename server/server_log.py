@@ -7,25 +7,38 @@ those of the protocol library, which do at its lower levels, are cut off.
 import logging
 from pathlib import Path
 
+from pygls.exceptions import JsonRpcException
+
 from server.options import LoggingSection
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-class LateCancels(logging.Filter):
-    """Keeps out pygls' warning about cancelled requests that are answered already.
+class SaidAlready(logging.Filter):
+    """Keeps out what pygls says of things that are no news, or that have a line of ours.
 
-    The editor's cancel and our answer cross on their way many times an hour, and nothing is wrong
-    then. pygls has no switch for this line, so it is known by its text; where that changes, the
-    warning is back, and a test says so.
+    Late cancels: the editor's cancel and our answer cross on their way many times an hour, and
+    nothing is wrong then. Messages of a wrong shape, and requests that are refused: pygls adds
+    tracebacks that may quote documents, and `messages` or the server say the same in a line.
+
+    pygls has no switch for these, so they are known by their text or error; where that changes,
+    they are back, and a test says so.
     """
+
+    _STARTS = ("Cancel notification for unknown message id", "Unable to deserialize message")
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is logged."""
-        return not str(record.msg).startswith("Cancel notification for unknown message id")
+        refused = record.exc_info is not None and isinstance(record.exc_info[1], JsonRpcException)
+        return not refused and not str(record.msg).startswith(self._STARTS)
 
 
-_LATE_CANCELS = LateCancels()
+_SAID_ALREADY = SaidAlready()
+
+
+def prepare_log() -> None:
+    """Leave out what is said already; may be called again."""
+    logging.getLogger("pygls.protocol.json_rpc").addFilter(_SAID_ALREADY)
 
 
 def set_log(options: LoggingSection) -> str | None:
@@ -33,7 +46,6 @@ def set_log(options: LoggingSection) -> str | None:
     level = getattr(logging, options.level.upper())
     logging.getLogger("midtoken").setLevel(level)
     logging.getLogger("pygls").setLevel(level if options.source_text else logging.ERROR)
-    logging.getLogger("pygls.protocol.json_rpc").addFilter(_LATE_CANCELS)  # once only
     root = logging.getLogger()
     path = str(Path(options.file).expanduser().absolute()) if options.file else None
     for handler in [h for h in root.handlers if isinstance(h, logging.FileHandler)]:

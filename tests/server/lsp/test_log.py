@@ -1,0 +1,74 @@
+"""The server's log: a line for each thing that is wrong, whatever a client sends."""
+
+import asyncio
+import re
+from contextlib import suppress
+
+import pytest
+
+from tests.server.lsp.client import AnsweredWithError, Client
+from tests.server.lsp.conftest import start_process
+from tests.server.lsp.editors import NEOVIM_12
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+INLINE = "textDocument/inlineCompletion"
+SECRET = "a text that is nobody's business"
+LINE = re.compile(r"midtoken[\w.]*: .+")
+
+REQUESTS = [
+    (INLINE, {"textDocument": {"uri": 3}, "position": SECRET}),
+    (INLINE, None),
+    ("textDocument/unknown", {}),
+    ("workspace/executeCommand", {"command": "rm", "arguments": [SECRET]}),
+    ("workspace/executeCommand", {"command": []}),
+    ("midtoken/counters", 7),
+    ("initialize", {}),
+]
+NOTIFICATIONS = [
+    ("textDocument/didOpen", {"textDocument": {"text": SECRET}}),
+    ("textDocument/didChange", {"textDocument": {"uri": "file:///x", "version": 2}}),
+    (
+        "textDocument/didChange",
+        {"textDocument": {"uri": "file:///x", "version": 2}, "contentChanges": [{"text": SECRET}]},
+    ),
+    ("textDocument/didClose", {"textDocument": {"uri": "file:///x"}}),
+    ("midtoken/didAccept", [SECRET]),
+    ("$/cancelRequest", None),
+    ("$/unknown", {"text": SECRET}),
+    ("workspace/didChangeConfiguration", {}),
+]
+RAW = [
+    b"{",
+    b"nonsense",
+    b"[]",
+    b'{"jsonrpc": "2.0"}',
+    b'{"jsonrpc": "2.0", "id": [], "method": 1}',
+]
+
+
+async def test_a_line_for_what_is_wrong():
+    """No tracebacks, which say nothing to a person, and no text of documents."""
+    process = await start_process("--stdio", stderr=asyncio.subprocess.PIPE)
+    client = Client(process.stdout, process.stdin)
+    try:
+        with pytest.raises(AnsweredWithError):
+            await client.request("initialize", {"capabilities": 5})
+        await client.request("initialize", NEOVIM_12.initialize())
+        for method, params in REQUESTS:
+            with suppress(AnsweredWithError):
+                await client.request(method, params)
+        for method, params in NOTIFICATIONS:
+            client.notify(method, params)
+        for body in RAW:
+            client.send_raw(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        await client.end()
+        log = (await process.stderr.read()).decode().splitlines()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+    print(*log, sep="\n")
+    assert [line for line in log if not LINE.fullmatch(line)] == []
+    assert [line for line in log if SECRET in line] == []
