@@ -62,6 +62,11 @@ class Tokenization:
         return tuple(sorted(spelled, key=lambda entry: (len(entry[1]), entry[1])))
 
     @cached_property
+    def known_reachable(self) -> dict[int, bool]:
+        """What `reachable` has found out about tokens."""
+        return {}
+
+    @cached_property
     def falls_back_on_bytes(self) -> bool:
         """Whether only tokens of single bytes start inside characters."""
         return all(len(piece) == 1 for _, piece in self.inner_tokens)

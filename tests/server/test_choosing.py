@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from healing.reachable import reachable
 from healing.sampling import GREEDY, Sampling, truncate
 from server.choosing import Chooser, accepting
 from server.grammar.grammar_mask import GrammarMask
@@ -59,7 +60,8 @@ def allowed_by(chooser: Chooser, owed: bytes = b"") -> list[int]:
         and (
             mask.may_end()
             if token in chooser.stops
-            else mask.viable(mask.written + vocabulary[token][len(owed) :])
+            else reachable(chooser.tokenization, token)
+            and mask.viable(mask.written + vocabulary[token][len(owed) :])
         )
     ]
 
