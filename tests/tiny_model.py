@@ -133,7 +133,7 @@ def write_tiny_model(
     path: Path,
     *,
     architecture: Architecture = "llama",
-    vocabulary: Literal["bpe", "sentencepiece"] = "bpe",
+    vocabulary: Literal["bpe", "sentencepiece", "unigram"] = "bpe",
     fim: bool = True,
     files: bool = False,
     dialect: str | None = None,
@@ -146,7 +146,8 @@ def write_tiny_model(
         path: The file to write.
         architecture: `llama` attends to everything, `mamba` is recurrent (its memory can't be cut),
             `jamba` is both by turns, `gemma3` looks back over a sliding window of `WINDOW` tokens.
-        vocabulary: Byte-level BPE, or one typed as SentencePiece with byte tokens.
+        vocabulary: Byte-level BPE, or SentencePiece's with byte tokens: pieces are merged, or the
+            most probable ones are taken (`unigram`).
         fim: Whether the vocabulary has fill-in-the-middle marks.
         files: Whether it then has marks for repositories and files too, and not two without a
             meaning. With them a document's name is in some prompts, and changes what is said.
@@ -166,7 +167,8 @@ def write_tiny_model(
     if vocabulary == "bpe":
         size = _add_bpe(writer, marks)
     else:
-        size = _add_sentencepiece(writer, marks if dialect else [])
+        model = "llama" if vocabulary == "sentencepiece" else "t5"
+        size = _add_sentencepiece(writer, marks if dialect else [], model)
     _add_hyperparameters(writer, architecture)
     if weights:
         random = np.random.default_rng(seed)
@@ -203,7 +205,7 @@ def _merges(description: str) -> list[str]:
     return [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
 
 
-def _add_sentencepiece(writer: gguf.GGUFWriter, marks: list[str]) -> int:
+def _add_sentencepiece(writer: gguf.GGUFWriter, marks: list[str], model: str) -> int:
     ids = train_tokenizer().get_vocab()
     pieces = [train_tokenizer().decode([ids[token]]) for token in sorted(ids, key=ids.__getitem__)]
     pieces = [
@@ -219,7 +221,7 @@ def _add_sentencepiece(writer: gguf.GGUFWriter, marks: list[str]) -> int:
     tokens += marks
     kinds += [mark_kind] * len(marks)
     scores += [0.0] * len(marks)
-    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_model(model)
     writer.add_token_list(tokens)
     writer.add_token_types(kinds)
     writer.add_token_scores(scores)

@@ -224,13 +224,21 @@ class TestOtherModels:
         assert result["prompt"] == "left"
         assert "fill-in-the-middle" in result["notes"][0]
 
-    def test_other_vocabulary(self, complete, source, tiny_file):
-        """Exact healing does not know SentencePiece: alignment by bytes, and that is said."""
+    def test_sentencepiece(self, complete, source, tiny_file):
+        """Exact healing knows SentencePiece's merges as well."""
         model = tiny_file(vocabulary="sentencepiece")
         result = answer(complete(f"{source}:{AT}", "--json", model=model))
 
+        assert result["healing"]["mode"] == "exact"
+        assert result["healing"]["note"] is None
+
+    def test_other_vocabulary(self, complete, source, tiny_file):
+        """Exact healing does not know unigram models: alignment by bytes, and that is said."""
+        model = tiny_file(vocabulary="unigram")
+        result = answer(complete(f"{source}:{AT}", "--json", model=model))
+
         assert result["healing"]["mode"] == "align"
-        assert "SentencePiece" in result["healing"]["note"]
+        assert "unigram" in result["healing"]["note"]
 
     def test_memory_that_cannot_be_cut(self, complete, source, tiny_file):
         """A recurrent model evaluates no trees: alignment, and that is said."""

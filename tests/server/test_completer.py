@@ -121,9 +121,12 @@ class TestTokens:
 
 
 class TestOtherModels:
-    @pytest.mark.parametrize("model", [{"vocabulary": "sentencepiece"}, {"architecture": "mamba"}])
+    @pytest.mark.parametrize(
+        "model",
+        [{"vocabulary": "sentencepiece"}, {"vocabulary": "unigram"}, {"architecture": "mamba"}],
+    )
     def test_never_refuses(self, load_tiny, model):
-        """Any document can be completed by models that exact healing does not know."""
+        """Any document can be completed by other models, whatever healing knows of them."""
         completer = load_tiny(**model)
 
         @given(documents(), methods, prompts)
