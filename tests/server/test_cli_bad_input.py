@@ -10,7 +10,7 @@ from time import perf_counter
 
 import pytest
 
-from server.engine import llama_load
+from server.engine import llama_room
 from server.models.catalog import DEFAULT_MODEL
 from tests.server.command import run_here, run_process, start
 
@@ -202,7 +202,7 @@ class TestModels:
 
     def test_no_memory(self, complete, source, monkeypatch):
         """A context that cannot fit the memory is refused before it is allocated."""
-        monkeypatch.setattr(llama_load, "_free_memory", lambda: 10 * MEGABYTE)
+        monkeypatch.setattr(llama_room, "free_memory", lambda: 10 * MEGABYTE)
         result = complete(f"{source}:2:8", "--context-size", 1 << 20)
 
         assert result.code == 1
