@@ -16,11 +16,16 @@ from server.language_server import create_server
 
 logger = logging.getLogger("midtoken.serving")
 
+GIVE_WAY_S = 1e-3
+"""After so long a thread that computes lets the event loop go on; Python's own 5 ms are felt where
+several such waits come together."""
+
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def serve_stdio() -> None:
     """Serve one editor over standard input and output, until it says exit."""
+    sys.setswitchinterval(GIVE_WAY_S)
     output = protect_stdout()
     backend = Backend()
     with ThreadPoolExecutor(1, "midtoken input") as reading:
@@ -47,6 +52,7 @@ def serve_tcp(address: str) -> None:
     Raises UsageError for an address that is not `HOST:PORT` or not of this machine, and EngineError
     if the port can't be had.
     """
+    sys.setswitchinterval(GIVE_WAY_S)
     host, _, port = address.rpartition(":")
     if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         raise UsageError(f"{address} is not an address: write HOST:PORT, as in 127.0.0.1:7777")
