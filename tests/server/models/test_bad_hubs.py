@@ -94,9 +94,14 @@ class TestPauses:
 
 
 class TestSlowHubs:
-    def test_stalled(self, hub: FakeHub, toy: Model, monkeypatch):
+    @pytest.fixture(autouse=True)
+    def _impatient(self, monkeypatch):
+        """Long enough for a busy machine, and tried twice only."""
+        monkeypatch.setattr(hub_client, "READ_SECONDS", 1.0)
+        monkeypatch.setattr(hub_client, "ATTEMPTS", 2)
+
+    def test_stalled(self, hub: FakeHub, toy: Model):
         """A connection that says nothing more is given up, and taken up by the next pull."""
-        monkeypatch.setattr(hub_client, "READ_SECONDS", 0.2)
         hub.breaks = [100_000] + [0] * (hub_client.ATTEMPTS - 1)
         hub.hold = threading.Event()
         with pytest.raises(DownloadError, match="pull again to go on from there") as caught:
@@ -108,9 +113,8 @@ class TestSlowHubs:
         hub.breaks = []
         assert pull(toy).read_bytes() == CONTENT
 
-    def test_dripping(self, hub: FakeHub, toy: Model, monkeypatch):
+    def test_dripping(self, hub: FakeHub, toy: Model):
         """A byte now and then does not keep a connection alive for ever."""
-        monkeypatch.setattr(hub_client, "READ_SECONDS", 0.3)
         hub.drip_seconds = 0.05
         with pytest.raises(DownloadError, match="it has all but stopped") as caught:
             pull(toy)

@@ -27,6 +27,16 @@ class TestCatalog:
                 assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
                 assert re.fullmatch(r"[0-9a-f]{40}", entry.revision)
 
+    @pytest.mark.parametrize("entry", CATALOG.values(), ids=CATALOG)
+    def test_several_files(self, entry: Model):
+        """Files of a split model have the names that llama.cpp finds, and no mirror."""
+        if len(entry.files) == 1:
+            assert "-of-" not in entry.files[0].name
+            return
+        endings = [f"-{n + 1:05}-of-{len(entry.files):05}.gguf" for n in range(len(entry.files))]
+        assert [file.name[-len(endings[0]) :] for file in entry.files] == endings
+        assert entry.mirror is None
+
     def test_files_differ(self):
         """Two models never share a file name, for they share a folder."""
         names = [file.name for entry in CATALOG.values() for file in entry.files]
