@@ -1,0 +1,89 @@
+"""Completions by a model with SentencePiece's vocabulary, from the document to the suggestion."""
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from healing.sampling import Sampling
+from server.completer import Completer, CompletionOptions
+from server.rules import place_at
+from server.snapshot import Snapshot, line_bounds, with_lf
+from tests.server.documents import documents
+from tests.server.engines import Watched, around
+
+LEAD = b" "
+"""The blank that the tokenizer puts before a document."""
+
+
+@pytest.fixture(scope="module")
+def model(load_tiny) -> Completer:
+    """It has no marks for a hole: it completes from the left."""
+    return load_tiny(vocabulary="sentencepiece")
+
+
+@given(documents(), st.sampled_from(["exact", "align", "off"]))
+@example(("a▁b ▁".encode(), 8), "exact")
+@example((b"", 0), "exact")
+@example((b"impo", 4), "exact")
+@example((b"  impo", 6), "exact")
+@example(("größ".encode(), 5), "exact")
+def test_the_model_reads_and_writes_what_is_there(model, document, method):
+    """One blank before the document, then all that was typed, unaltered, then the answer."""
+    text, cursor = document
+    watched = Watched(model.engine)
+    snapshot = Snapshot("a.txt", 0, text, cursor, "plaintext")
+    options = CompletionOptions(method, context_tokens=500, max_tokens=6, rules_off=frozenset())
+
+    generation = around(model, watched).answer(snapshot, options).generation
+    bos, *tokens = watched.slots[-1].tokens
+
+    assert bos == model.engine.bos
+    assert {*tokens} <= {*model.tokenization.vocabulary.text_ids().tolist()}
+    spelled = model.tokenization.vocabulary.decode(tokens)
+    line, _ = line_bounds(text, cursor)
+    whole = LEAD + with_lf(text[:line]) + place_at(snapshot).typed + generation.text
+    common = min(len(spelled), len(whole))
+    assert spelled[:common] == whole[:common]
+    if generation.ended == "stop token":  # then all tokens are there
+        assert spelled.startswith(whole)
+    generation.text.decode()
+
+
+def test_exact_healing_is_what_is_done(model):
+    """With candidates and a tree, as for vocabularies of bytes."""
+    snapshot = Snapshot("a.py", 0, b"import sy", 9, "python")
+
+    healing = model.complete(snapshot).healing
+
+    assert (healing.mode, healing.note) == ("exact", None)
+    assert healing.backed_up_text.endswith("sy")
+    assert healing.candidates
+
+
+@pytest.mark.parametrize(
+    ("typed", "must_follow"),
+    [('{"path": fal', "se"), ("[1, nu", "ll"), ('{"größe": tru', "e"), ('{"日本": [tr', "ue")],
+)
+def test_grammar(model, typed, must_follow):
+    """A grammar knows bytes alone: pieces, blanks and tokens of single bytes are masked alike."""
+    text = typed.encode()
+    options = CompletionOptions(max_tokens=30, sampling=Sampling(1.0, seed=1))
+    answer = model.answer(Snapshot("a.json", 0, text, len(text), "json"), options)
+
+    assert answer.grammar.state == "on"
+    assert answer.generation.masked
+    written = answer.generation.text.decode()
+    common = min(len(written), len(must_follow))
+    assert written[:common] == must_follow[:common] != ""
+    assert any(begins_json(typed + written + more) for more in ("", "e", "ue", "l", "ll"))
+
+
+def begins_json(text: str) -> bool:
+    """Whether nothing is wrong with a text but that it ends."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
+    return True
