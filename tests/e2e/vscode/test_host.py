@@ -59,7 +59,7 @@ def test_untrusted_folder(
     quick: dict[str, object],
     subtests: pytest.Subtests,
 ):
-    """What a folder says about programs and models does not count, as the extension sees it."""
+    """What a folder says about programs and models does not count; the person's server runs."""
     workspace = tmp_path / "workspace"
     (workspace / ".vscode").mkdir(parents=True)
     evil = workspace / "midtoken"
@@ -74,9 +74,12 @@ def test_untrusted_folder(
         "security.workspace.trust.startupPrompt": "never",
     }
     with open_vscode(workspace, quick | settings, trust, [host_tests]) as window:
+        window.do("see", "Restricted Mode")
+        window.do("status", "midtoken ready")
         outcomes = wait_for(results, window)
 
     tell(outcomes, subtests)
+    assert not (workspace / "it_ran").exists()
 
 
 def wait_for(results: Path, window: Window) -> list[tuple[str, str]]:

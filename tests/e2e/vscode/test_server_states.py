@@ -1,4 +1,4 @@
-"""The server's life in the real VS Code: starting, missing, crashing, elsewhere, not trusted."""
+"""The server's life in the real VS Code: starting, missing, crashing, elsewhere."""
 
 import json
 import os
@@ -137,22 +137,3 @@ def python_extension(path: Path, selected: Path) -> Path:
         package.writestr("extension/package.json", json.dumps(manifest))
         package.writestr("extension/main.js", main)
     return path
-
-
-def test_untrusted_folder(open_vscode: Open, tmp_path: Path, quick: dict[str, object]):
-    """What a folder says about programs and models does not count; the person's server runs."""
-    evil = tmp_path / "midtoken"
-    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/it_ran\n")
-    evil.chmod(0o755)
-    (tmp_path / ".vscode").mkdir()
-    said = f'{{"midtoken.path": "{evil}", "midtoken.model.name": "/evil.gguf"}}'
-    (tmp_path / ".vscode/settings.json").write_text(said)
-    trust = {
-        "security.workspace.trust.enabled": True,
-        "security.workspace.trust.startupPrompt": "never",
-    }
-    with open_vscode(tmp_path, quick, trust) as window:
-        window.do("see", "Restricted Mode")
-        window.do("status", "midtoken ready")
-
-    assert not (tmp_path / "it_ran").exists()

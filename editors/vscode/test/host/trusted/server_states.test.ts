@@ -64,7 +64,8 @@ suite("the server", () => {
 
     assert.equal(after.length, 1);
     assert.notEqual(after[0]?.pid, before.pid);
-    assert.deepEqual(states(said), ["error", "starting", "loading", "ready"]);
+    // The end of what the model did before may be told first.
+    assert.deepEqual(states(said).slice(-4), ["error", "starting", "loading", "ready"]);
     await proveAnswer("crashed.py");
   });
 
