@@ -30,6 +30,12 @@ LOOK_AHEAD = 64
 """How far a pattern may look beyond the end of its match. A change that far behind a place leaves
 the place as it was."""
 
+STRETCH = 1 << 14
+"""Bytes that are searched for a lexeme in one call, which keeps Python's lock: 1 to 5 ms."""
+
+OVERLAP = 2048
+"""Bytes at the end of a stretch that are searched again, for lexemes that go on behind it."""
+
 LONG_LINE = 4096
 """In lines longer than this a window may start at a bracket, too."""
 
@@ -201,7 +207,23 @@ def _scanned(
     Raises:
         GrammarError: More brackets are open than anybody writes.
     """
-    known = [(_shared(scan, text), scan) for scan in list(_scans) if scan.lexemes is lexemes]
+    scans = [scan for scan in list(_scans) if scan.lexemes is lexemes]
+    same = next((scan for scan in scans if scan.text is text), None)
+    scan = same or _read(text, lexemes, texts, closer, scans)
+    if _depth(scan.end.stack) > DEEPEST:
+        raise GrammarError(f"more than {DEEPEST:,} brackets are open")
+    return scan
+
+
+def _read(
+    text: bytes,
+    lexemes: re.Pattern[bytes],
+    texts: Mapping[bytes, re.Pattern[bytes]],
+    closer: Callable[[bytes], bytes | None],
+    scans: list[_Scan],
+) -> _Scan:
+    """The scan of a new text, remembered. It goes on with one of `scans`."""
+    known = [(_shared(scan, text), scan) for scan in scans]
     count, base = max(known, key=lambda pair: pair[0], default=(0, None))
     places = base.places[:count] if base and count else [_Place(0, None)]
     end, unfinished = _go_on(text, lexemes, texts, closer, places)
@@ -215,8 +237,6 @@ def _scanned(
                 _scans.remove(base)
         _scans.append(newest)
         del _scans[:-DOCUMENTS]
-    if _depth(end.stack) > DEEPEST:
-        raise GrammarError(f"more than {DEEPEST:,} brackets are open")
     return scan
 
 
@@ -257,7 +277,18 @@ def _go_on(
     position = newest
     pattern = _text(stack, texts) or lexemes
     unfinished = False
-    while match := pattern.search(text, position):
+    while position < len(text):
+        match = _next(text, pattern, position)
+        if match is None:
+            if len(text) - position <= STRETCH:
+                break
+            upto = position + STRETCH - OVERLAP
+            line = text.rfind(b"\n", position, upto) + 1
+            position = line or upto
+            if line > newest:
+                newest = line
+                places.append(_Place(line, stack))
+            continue
         start, end = match.span()
         line = text.rfind(b"\n", max(position - 1, 0), start) + 1
         if line > newest:
@@ -282,6 +313,18 @@ def _go_on(
             continue
         pattern = _text(stack, texts) or lexemes
     return _Place(position, stack), unfinished
+
+
+def _next(text: bytes, pattern: re.Pattern[bytes], position: int) -> re.Match[bytes] | None:
+    """The next lexeme in a stretch of the text, its overlap aside; None if there is none."""
+    end = position + STRETCH
+    if end >= len(text):
+        return pattern.search(text, position)
+    match = pattern.search(text, position, end)
+    if match is None or match.start() >= end - OVERLAP:
+        return None
+    # What comes near the end of the stretch may be different in the whole text.
+    return match if match.end() + LOOK_AHEAD <= end else pattern.search(text, position)
 
 
 def _text(stack: _Stack, texts: Mapping[bytes, re.Pattern[bytes]]) -> re.Pattern[bytes] | None:

@@ -122,6 +122,43 @@ def test_a_scan_that_is_gone_on_with_is_that_of_a_new_text(text, edits):
         bracket_window(text, WITH_TEMPLATES, TEMPLATES, DEPENDENT)
 
 
+@settings(max_examples=300)
+@given(
+    st.lists(texts | st.sampled_from([b"a b\n" * 40, b"a" * 200]), max_size=8), st.integers(0, 99)
+)
+def test_a_text_that_is_searched_in_stretches(parts, cut):
+    """Windows are the same, and so is what is remembered."""
+    text = b"".join(parts)
+    for lexemes, inner in ((LEXEMES, {}), (WITH_TEMPLATES, TEMPLATES)):
+        brackets_window._scans.clear()
+        whole = bracket_window(text, lexemes, inner)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(brackets_window, "STRETCH", 200)
+            patch.setattr(brackets_window, "OVERLAP", 100)
+            for before in (text[: len(text) * cut // 100], text, text[:-1]):
+                remembered = bracket_window(before, lexemes, inner)
+                brackets_window._scans.clear()
+                assert bracket_window(before, lexemes, inner) == remembered
+            brackets_window._scans.clear()
+            assert bracket_window(text, lexemes, inner) == whole
+
+
+def test_text_without_lexemes_is_searched_once(monkeypatch):
+    """As in a table of numbers."""
+    text, searched = b"{\n" + b"  0x01, 0x02,\n" * 20_000, []
+    next_one = brackets_window._next
+
+    def counted(text, pattern, position):
+        searched.append(position)
+        return next_one(text, pattern, position)
+
+    monkeypatch.setattr(brackets_window, "_next", counted)
+    assert bracket_window(text, LEXEMES) == b"{\n"
+    searched.clear()
+    assert bracket_window(text + b"  0x", LEXEMES) == b"{\n  0x"
+    assert min(searched) > len(text) - 2 * brackets_window.STRETCH
+
+
 def test_a_key_stroke_scans_a_few_lines(monkeypatch):
     """At the end of a large text, in its middle, and back at the end."""
     line = b'    if (f(a, b[1])) { return "x(" + g(y); } // (\n'
