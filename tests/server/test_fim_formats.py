@@ -20,6 +20,7 @@ from server.rules import place_at
 from server.snapshot import Snapshot, with_lf
 from tests.server.documents import documents
 from tests.server.engines import Watched
+from tests.tiny_model import DIALECT_MARKS
 
 # Prefix and suffix are the text around a hole; a blank before the prefix is SentencePiece's own.
 FORMATS = {
@@ -155,6 +156,16 @@ class TestFormats:
 
         assert engine.fim.marks <= engine.stops
         assert not engine.fim.marks & {*engine.vocabulary.text_ids().tolist()}
+
+    def test_text_that_spells_marks(self, model_of, dialect):
+        """It stays text, also where a file calls marks text, and with a blank for `▁`."""
+        engine = model_of(dialect).engine
+        for mark in DIALECT_MARKS[dialect]:
+            for spelled in (mark.encode(), mark.replace("▁", " ").encode()):
+                ids = engine.encode(b"x = '" + spelled + b"'" + spelled)
+
+                assert engine.vocabulary.decode(ids) == b"x = '" + spelled + b"'" + spelled
+                assert not engine.stops & {*ids}
 
 
 @pytest.mark.parametrize("dialect", ["CodeLlama", "Codestral", "Mellum"])
