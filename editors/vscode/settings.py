@@ -61,6 +61,8 @@ def settings() -> dict[str, Any]:
     for one in servers.values():
         # One server for a window: a folder of a workspace of several can't have values of its own.
         one["scope"] = "window" if one["scope"] == "resource" else one["scope"]
+        # npm writes 1.0 as 1 whenever it changes package.json.
+        one |= {name: int(v) for name, v in one.items() if isinstance(v, float) and v == int(v)}
     return {"title": schema["title"], "properties": {**OWN, **servers}}
 
 
