@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from server.grammar.brackets_window import DEEPEST
 from server.grammar.kept import common_prefix
 
 KNOWN = 4
@@ -215,7 +216,7 @@ def _after(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
 
 
 def _line_end(text: bytes, at: int, places: list[_Place]) -> int | None:
-    """The end of a logical line with its newline, None if the text ends before it.
+    """The end of a logical line with its newline, None if the text ends before it (or is too deep).
 
     Args:
         text: The text.
@@ -231,8 +232,10 @@ def _line_end(text: bytes, at: int, places: list[_Place]) -> int | None:
         assert part is not None
         at = part.end()
         match part.lastgroup:
-            case "opening":
+            case "opening" if depth < DEEPEST:
                 depth += 1
+            case "opening":
+                return None  # nothing is read behind so many
             case "closing":
                 depth = max(0, depth - 1)
             case "newline" if not depth or _NOT_INSIDE.match(text, at):

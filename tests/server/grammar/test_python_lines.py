@@ -170,6 +170,12 @@ def test_a_long_line_is_not_read_again(monkeypatch: pytest.MonkeyPatch):
     assert min(begun) > len(text) - 3 * python_lines.SPACING
 
 
+def test_nothing_is_read_behind_thousands_of_open_brackets():
+    lines = fresh(b"a\nx = " + b"[" * 500_000 + b"\nimport b\n")
+    assert (lines.starts, lines.end) == ([0, 2], None)
+    assert lines.places == []
+
+
 def test_reading_on_in_real_files_that_are_edited():
     random = Random(12)
     for original in sample(stdlib_files(), 10, random, most=30_000).values():
