@@ -135,3 +135,18 @@ class Merges:
         parts = np.full(self.size, -1, dtype=np.int64)
         parts[self.table[::-1, 2]] = self.table[::-1, column]
         return parts.tolist()
+
+
+@dataclass(frozen=True)
+class MergesAndAdditions:
+    """Neighbours where there are tokens that no merge makes: added ones, found as a whole."""
+
+    merges: Merges
+    pairs: EncodedPairs
+    added: frozenset[int]
+
+    def separate(self, left: int, right: int) -> bool:
+        """What the merges say; of an added token, whether the text of both is split into them."""
+        if left in self.added or right in self.added:
+            return self.pairs.separate(left, right)
+        return self.merges.separate(left, right)

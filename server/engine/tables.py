@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from healing.encoding import Encode
-from healing.merges import EncodedPairs, Merges, Neighbours
+from healing.merges import EncodedPairs, Merges, MergesAndAdditions, Neighbours
 from healing.vocabulary import TokenKind, Vocabulary
 from server.engine import table_cache
 from server.engine.gguf import Metadata, StringArray, read_metadata
@@ -98,9 +98,16 @@ class Tables:
 
     def neighbours(self, encode: Encode) -> Neighbours | None:
         """What may stand side by side, by the merges or an encoder; None if that isn't known."""
-        if self.byte_level:
-            return Merges(self.merges, len(self.vocabulary))
-        return EncodedPairs(self.vocabulary, encode) if self.exact else None
+        pairs = EncodedPairs(self.vocabulary, encode)
+        if not self.byte_level:
+            return pairs if self.exact else None
+        merges = Merges(self.merges, len(self.vocabulary))
+        long = np.diff(self.vocabulary.offsets) > 1
+        long[self.merges[:, 2]] = False
+        added = np.intersect1d(np.flatnonzero(long), self.vocabulary.text_ids())
+        if not len(added):
+            return merges
+        return MergesAndAdditions(merges, pairs, frozenset(added.tolist()))
 
 
 def load_tables(path: Path, cache_folder: Path | None = None) -> Tables:

@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from healing.covers import covering_tree
 from healing.merges import Merges
 from tests.healing import toy
+from tests.healing.real import file_of, tokenization_of_file
+from tests.healing.structure import holds
 
 CORPORA = {
     "repeats": "abababab aabbaabb aaaaaaa bbbbbbb abbaabba " * 3,
@@ -113,3 +116,41 @@ class TestMerges:
         """Ids outside the vocabulary are found at once."""
         with pytest.raises(ValueError, match=message):
             Merges(np.array(table, dtype=np.int32), 2)
+
+
+class TestAdditions:
+    """Runs of blanks that were added to GPT-NeoX's vocabulary, as MPT has it."""
+
+    @pytest.mark.parametrize(
+        ("left", "right", "separate"),
+        [
+            ("    ", "return", True),
+            ("    ", " return", False),
+            ("    ", "     ", False),
+            (" " * 24, " " * 6, True),
+            (" " * 6, " " * 24, False),
+            ("\n", "    ", True),
+            (" return", "    ", True),
+            (" ret", "urn", False),
+        ],
+    )
+    def test_a_run_is_as_long_as_it_can_be(self, left, right, separate):
+        """The longest one comes first, and a word after a run has no blank of its own."""
+        with tokenization_of_file(file_of("mpt")) as tokenization:
+            pair = [tokenization.encode(text.encode()) for text in (left, right)]
+
+            assert [len(ids) for ids in pair] == [1, 1]
+            assert tokenization.merges.separate(pair[0][0], pair[1][0]) == separate
+
+    def test_they_are_text(self):
+        """Typed blanks become the tokens that they were in training, and are gone on with."""
+        with tokenization_of_file(file_of("mpt")) as tokenization:
+            vocabulary = tokenization.vocabulary
+            ids = tokenization.encode(b"if x:\n        return")
+
+            assert [vocabulary[token] for token in ids] == [
+                *(b"if", b" x", b":", b"\n", b"        ", b"return")
+            ]
+            assert set(ids) <= set(vocabulary.text_ids().tolist())
+            assert holds(covering_tree(b"if x:\n    ", tokenization), ids)
+            assert holds(covering_tree(b"if x:\n        ", tokenization), ids)

@@ -22,6 +22,8 @@ GPT_2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)
 """Any run of digits; a blank, but nothing else, sticks to what follows it."""
 LLAMA_3 = QWEN.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
 """Digits in groups of up to three, from the left."""
+FROM_THE_RIGHT = QWEN.replace(r"|\p{N}|", r"|\p{N}{1,3}(?=(?:\p{N}{3})*(?:\P{N}|$))|")
+"""Digits in groups of three from the right, as thousands are written."""
 WORDS = r"\s?\p{L}+|\s?[^\s\p{L}\p{N}]+|\p{N}|\s+"
 """Any blank, line ends too, sticks to the word after it."""
 WHOLE = r"[\s\S]+"
@@ -31,6 +33,7 @@ SPLITS = {
     "qwen": QWEN,
     "gpt-2": GPT_2,
     "llama-3": LLAMA_3,
+    "from the right": FROM_THE_RIGHT,
     "words": WORDS,
     "whole": WHOLE,
 }

@@ -85,6 +85,42 @@ class TestByteLevel:
 
         assert kinds.tolist() == [N, N, N, N, N, C, X, B]
 
+    def test_additions_that_are_only_text(self, tmp_path):
+        """Runs of blanks and single characters are NORMAL and spell what they say; names are not.
+
+        In GPT-NeoX's vocabulary blanks are written plainly, unlike those of merged tokens.
+        """
+        tokens = ["a", "   ", "\n\n", "ö", "<tool_call>", "[PAD1]"]
+        path = write(tmp_path / "a.gguf", tokens, [N, A, A, A, A, A], pre="gpt-2")
+
+        vocabulary = build_tables(read_metadata(path)).vocabulary
+
+        assert vocabulary.kinds.tolist() == [N, N, N, N, A, A]
+        assert [vocabulary[i] for i in range(6)] == [token.encode() for token in tokens]
+        assert vocabulary.text_ids().tolist() == [0, 1, 2, 3]
+
+    @pytest.mark.parametrize(
+        ("model", "kinds", "exact"),
+        [
+            ("gpt2", [N], True),
+            ("llama", [B], True),
+            ("gemma4", [B], True),
+            ("llama", [N], False),
+            ("t5", [B], False),
+            ("bert", [B], False),
+        ],
+    )
+    def test_what_exact_healing_knows(self, tmp_path, model, kinds, exact):
+        """Pairs of bytes, or of characters with a token for every byte; nothing else."""
+        bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
+        path = write(tmp_path / "e.gguf", ["a", *bytes_], [N, *kinds * 256], [], model=model)
+
+        tables = build_tables(read_metadata(path))
+
+        assert tables.exact == exact
+        known = tables.neighbours(lambda text: [*text])
+        assert (known is not None) == exact
+
     def test_merges_are_ids_in_order(self, toy):
         """Merges of unknown tokens and repeated ones are left out and counted."""
         tables = build_tables(read_metadata(toy))
