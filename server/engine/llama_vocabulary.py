@@ -108,10 +108,10 @@ class Encoder:
         self._library = load_library()
         self._pointer = pointer
         self._bytes = vocabulary.byte_ids()
-        self._marks = self._pattern_of_marks(vocabulary)
         escaped = vocabulary.decode(self._tokenize(_BLANK.encode()))
         self._escapes = escaped == b" "
         """Whether the vocabulary writes blanks as `▁`, and so takes that for one."""
+        self._marks = self._pattern_of_marks(vocabulary)
 
     def encode(self, text: bytes) -> list[int]:
         """The ids that spell `text`: no special token, nothing added, nothing replaced.
@@ -170,11 +170,13 @@ class Encoder:
     def _pattern_of_marks(self, vocabulary: Vocabulary) -> re.Pattern[str] | None:
         """What texts of two characters or more come out as a token that is not text, longest first.
 
-        Added text does always; names of other tokens do if merges happen to lead there.
+        Added text does always; names of other tokens do if merges happen to lead there. What is
+        UNUSED among tokens in an alphabet for bytes has other letters, so that none can.
         """
         kinds = vocabulary.kinds
+        asked = (kinds != TokenKind.NORMAL) & (self._escapes | (kinds != TokenKind.UNUSED))
         found = set()
-        for token in np.flatnonzero(kinds != TokenKind.NORMAL).tolist():
+        for token in np.flatnonzero(asked).tolist():
             name = vocabulary[token]
             if kinds[token] == TokenKind.BYTE:
                 name = b"<0x%02X>" % name[0] if len(name) == 1 else name

@@ -102,12 +102,13 @@ class Tables:
         if not self.byte_level:
             return pairs if self.exact else None
         merges = Merges(self.merges, len(self.vocabulary))
-        long = np.diff(self.vocabulary.offsets) > 1
-        long[self.merges[:, 2]] = False
-        added = np.intersect1d(np.flatnonzero(long), self.vocabulary.text_ids())
-        if not len(added):
+        added = np.zeros(len(self.vocabulary), dtype=bool)
+        added[self.vocabulary.text_ids()] = True
+        added &= np.diff(self.vocabulary.offsets) > 1
+        added[self.merges[:, 2]] = False
+        if not added.any():
             return merges
-        return MergesAndAdditions(merges, pairs, frozenset(added.tolist()))
+        return MergesAndAdditions(merges, pairs, frozenset(np.flatnonzero(added).tolist()))
 
 
 def load_tables(path: Path, cache_folder: Path | None = None) -> Tables:
