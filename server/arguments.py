@@ -59,3 +59,16 @@ class GrammarArguments(EngineArguments):
     context_tokens: int | None
     temperature: float
     as_json: bool
+
+
+class HealArguments(EngineArguments):
+    """Options of `midtoken bench heal`."""
+
+    cuts: int
+    quick: bool
+    minutes: float | None
+    peers: bool
+    out: str
+    seed: int
+    context_tokens: int
+    as_json: bool

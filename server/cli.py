@@ -14,7 +14,13 @@ from typing import Any, Unpack
 import click
 
 from server import __version__
-from server.arguments import CompleteArguments, EngineArguments, GrammarArguments, TypingArguments
+from server.arguments import (
+    CompleteArguments,
+    EngineArguments,
+    GrammarArguments,
+    HealArguments,
+    TypingArguments,
+)
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
 from server.models.catalog import DEFAULT_MODEL
@@ -268,6 +274,47 @@ def grammar(files: tuple[str, ...], **options: Unpack[GrammarArguments]) -> None
     from server.bench.grammar_command import run_grammar
 
     run_grammar(files, options)
+
+
+@bench.command()
+@click.option(
+    "--cuts",
+    type=click.IntRange(1, 1_000_000),
+    default=200,
+    show_default=True,
+    help="Places of each kind; tasks in which text is written take a part of them.",
+)
+@click.option("--quick", is_flag=True, help="Stop after nine minutes; a later run goes on.")
+@click.option(
+    "--minutes", type=click.FloatRange(0), help="Stop after so long; a later run goes on."
+)
+@click.option("--peers", is_flag=True, help="Ask llama-server as well (fetched from PyPI).")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    default="bench-heal",
+    show_default=True,
+    help="The folder for results, tables and plots.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--context-tokens",
+    type=click.IntRange(1),
+    default=160,
+    show_default=True,
+    help="The most tokens of text in a prompt.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@engine_options
+def heal(**options: Unpack[HealArguments]) -> None:
+    """Cut real text anywhere and compare ways to go on from there.
+
+    Without healing, with cheaper kinds of it, and exactly: what the model thinks comes next, what
+    it writes, and whether that is right. Results are kept, and a later run goes on.
+    """
+    from server.bench.heal_command import run_heal
+
+    run_heal(options)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,0 +1,123 @@
+"""`midtoken bench heal`: does healing restore what token boundaries destroy?
+
+Real places of several kinds, the same prompts and the same model for every method, and figures with
+confidence intervals. Each result is written to a file as soon as it is there; a later run with the
+same settings goes on where the earlier one stopped, also with more cuts. All tasks are done side by
+side, so that what is there at any moment is a fair part of all.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import click
+
+from server import __version__
+from server.arguments import HealArguments
+from server.bench.heal_peers import LlamaServer, fetch
+from server.bench.heal_plots import can_plot, plot
+from server.bench.heal_results import Results, machine
+from server.bench.heal_summary import summarise
+from server.bench.heal_tables import markdown
+from server.bench.heal_tasks import Task, all_tasks, peer_tasks
+from server.completer import Completer, load_completer
+from server.completion import engine_options_of, interruptible, model_path
+from server.engine.llama_load import usable_cores
+from server.engine.tables import load_tables
+from server.errors import EngineError, UnknownVocabularyError
+from server.grammar.languages import prepare
+from server.models.files import sha256_of
+from server.terminal import make_console
+
+FORMAT = 1
+"""Of the results; another number for another meaning."""
+
+QUICK_MINUTES = 9.0
+"""How long a quick run measures, and as long again for the peers."""
+
+
+def run_heal(options: HealArguments) -> None:
+    """Run the benchmark, and write and print its figures (see `cli.heal`).
+
+    Raises:
+        DocumentError: The results file is none.
+        EngineError: The model can't be run, or exact healing does not know it.
+        DownloadError: The peer can't be fetched.
+    """
+    model = model_path(options["model_name"], yes=options["yes"])
+    _check_vocabulary(model)
+    folder = Path(options["out"])
+    minutes = QUICK_MINUTES if options["quick"] else options["minutes"]
+    cuts, seed, context = options["cuts"], options["seed"], options["context_tokens"]
+    settings: dict[str, Any] = {
+        "format": FORMAT,
+        "model": options["model_name"] if "/" not in options["model_name"] else model.name,
+        "model_sha256": sha256_of(model),
+        "seed": seed,
+        "context_tokens": context,
+        "midtoken": __version__,
+        "python": ".".join(map(str, sys.version_info[:3])),
+    }
+    results = Results.open(folder / "results.jsonl", settings)
+    program = fetch() if options["peers"] else None
+
+    def work(completers: list[Completer]) -> None:
+        prepare("python")  # as the server does when a document is opened
+        completer = load_completer(model, engine_options_of(options))
+        completers.append(completer)
+        if not completer.engine.info.trees:
+            raise EngineError("this model's memory cannot be cut: exact healing needs that")
+        _measure(all_tasks(completer, cuts, seed, context), results, minutes)
+        if program is not None:
+            threads = options["threads"] or usable_cores()
+            with LlamaServer(program, model, threads) as server:
+                tasks = peer_tasks(completer, server, cuts, seed, context)
+                _measure(tasks, results, minutes)
+
+    interruptible(work)
+    figures = summarise(results)
+    tables = markdown(figures, settings, machine())
+    (folder / "tables.md").write_text(tables, encoding="utf-8")
+    report = {"settings": settings, "machine": machine(), "figures": figures}
+    (folder / "summary.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if can_plot():
+        plot(figures, folder)
+    if options["as_json"]:
+        click.echo(json.dumps(report))
+    else:
+        make_console().print(tables)
+
+
+def _check_vocabulary(model: Path) -> None:
+    try:
+        exact = load_tables(model).exact
+    except UnknownVocabularyError:
+        exact = False
+    if not exact:
+        raise EngineError("exact healing does not know this model's vocabulary: choose another one")
+
+
+def _measure(tasks: Sequence[Task], results: Results, minutes: float | None) -> None:
+    """Do what is not done, all tasks and groups in step, for at most so many minutes."""
+    jobs = [
+        ((index + 0.5) / task.count, task, group, index)
+        for task in tasks
+        for group in task.items
+        for index in range(task.count)
+        if (task.name, group, index) not in results.found
+    ]
+    jobs.sort(key=lambda job: job[0])
+    started = monotonic()
+    for number, (_, task, group, index) in enumerate(jobs):
+        if minutes is not None and monotonic() - started > 60 * minutes:
+            break
+        if sys.stderr.isatty():
+            click.echo(f"\r{number:,} of {len(jobs):,}: {task.name:15}", err=True, nl=False)
+        item = task.item(group, index)
+        if item is not None:
+            results.add((task.name, group, index), task.measure(item))
+    if sys.stderr.isatty():
+        click.echo("\r" + 40 * " " + "\r", err=True, nl=False)

@@ -1,0 +1,142 @@
+"""Figures from the results of `midtoken bench heal`, JSON-ready: means with confidence intervals.
+
+Two methods are compared on the same cuts alone. What is not here: tables (`heal_tables`) and plots.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from server.bench.heal_results import Results
+from server.bench.heal_statistics import difference_of, mean_of
+
+SCORES = ("byte_logprob", "byte_right", "token_logprob", "token_right")
+WRITTEN = ("token", "word", "line")
+JUDGED = ("shown", "match", "similarity", "doubled", "dead_end")
+
+JSON = dict[str, Any]
+Records = Sequence[Mapping[str, Any]]
+
+
+def summarise(results: Results) -> JSON:
+    """All figures of a run; a task that has no results yet has no groups."""
+    return {
+        "run": results.run,
+        "scores": _by_kind(results.of("scores"), _scores),
+        "control": _by_kind(results.of("control scores"), _scores),
+        "writing": _by_kind(results.of("writing"), _writing),
+        "repeat": {
+            group: _repeat(records, results.of("peer repeat").get(group, []))
+            for group, records in results.of("repeat").items()
+        },
+        "lines": _lines(results),
+        "rewrites": _rewrites(results.of("rewrites").get("line", [])),
+    }
+
+
+def _by_kind(groups: Mapping[str, Records], figures: Callable[[Records], JSON]) -> JSON:
+    """Figures for each kind of prompt, and each group in it."""
+    return {
+        kind: {
+            group: figures([record[kind] for record in records])
+            for group, records in groups.items()
+            if all(kind in record for record in records)
+        }
+        for kind in ("left", "fim")
+    }
+
+
+def _columns(records: Records, names: Sequence[str]) -> JSON:
+    """For each method the mean of each value, over the records that have the method."""
+    return {
+        method: {
+            name: asdict(mean_of([record[method][at] for record in records if method in record]))
+            for at, name in enumerate(names)
+        }
+        for method in _methods(records)
+    }
+
+
+def _differences(records: Records, names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> JSON:
+    """For pairs of methods the mean of what the first has more, on the cuts that both have."""
+    found: JSON = {}
+    for one, other in pairs:
+        both = [record for record in records if one in record and other in record]
+        if both:
+            found[f"{one} - {other}"] = {
+                name: asdict(
+                    difference_of(
+                        [record[one][at] for record in both], [record[other][at] for record in both]
+                    )
+                )
+                for at, name in enumerate(names)
+            }
+    return found
+
+
+def _methods(records: Records) -> list[str]:
+    return list(dict.fromkeys(method for record in records for method in record))
+
+
+def _scores(records: Records) -> JSON:
+    pairs = [("exact", other) for other in ("off", "one", "align", "control", "word")]
+    return {
+        "methods": _columns(records, SCORES),
+        "differences": _differences(records, SCORES, pairs),
+    }
+
+
+def _writing(records: Records) -> JSON:
+    pairs = [("exact", other) for other in ("off", "one", "align", "word")]
+    return {
+        "methods": _columns(records, WRITTEN),
+        "differences": _differences(records, WRITTEN, pairs),
+    }
+
+
+def _repeat(records: Records, peers: Records) -> JSON:
+    written = [record["writing"] for record in records]
+    peer = _columns([record["writing"] for record in peers], WRITTEN)
+    return {
+        "scores": _columns([record["scores"] for record in records], SCORES),
+        "writing": _columns(written, WRITTEN) | peer,
+    }
+
+
+def _lines(results: Results) -> JSON:
+    """Both kinds of holes together, as a person would meet them, and each by itself."""
+    ours, peers = results.of("lines"), results.of("peer lines")
+    joined = {
+        kind: [
+            {**record, **(peers[kind][at] if at < len(peers.get(kind, [])) else {})}
+            for at, record in enumerate(records)
+        ]
+        for kind, records in ours.items()
+    }
+    every = [record for records in joined.values() for record in records]
+    first = ("exact, grammar", "exact")
+    others = ("off", "llama-server", "llama-server, our rules")
+    pairs = [(one, other) for one in first for other in others]
+    return {
+        "methods": _columns(every, JUDGED),
+        "differences": _differences(every, JUDGED, pairs),
+        "kinds": {kind: _columns(records, JUDGED) for kind, records in joined.items()},
+    }
+
+
+def _rewrites(records: Records) -> JSON:
+    """The share of suggestions that change, for each way and for all of them."""
+    ways: dict[str, list[Mapping[str, Any]]] = {"all": []}
+    for record in records:
+        for way, changed in record.items():
+            pair = {method: [value] for method, value in changed.items()}
+            ways.setdefault(way, []).append(pair)
+            ways["all"].append(pair)
+    return {
+        way: {
+            "methods": _columns(pairs, ("changed",)),
+            "differences": _differences(pairs, ("changed",), [("exact", "off")]),
+        }
+        for way, pairs in ways.items()
+        if pairs
+    }

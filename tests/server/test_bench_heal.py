@@ -1,0 +1,444 @@
+"""`midtoken bench heal`: places, prompts, scores, tasks, results that go on, and figures."""
+
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from healing.covers import covering_tree
+from healing.exact import read, score
+from server.bench.heal_lines import judge, line_holes
+from server.bench.heal_places import PROSE, STRATA, place_in, places, sentences
+from server.bench.heal_prompts import KINDS, prompt_at, truth, word_start
+from server.bench.heal_repeat import CUTS, DOMAINS, code_joints, tasks
+from server.bench.heal_results import Results
+from server.bench.heal_rewrites import WAYS, normal_form, rewrite, rewritten
+from server.bench.heal_scores import score_healed, score_unhealed
+from server.bench.heal_statistics import difference_of, mean_of
+from server.bench.heal_summary import summarise
+from server.bench.heal_tables import markdown
+from server.bench.heal_tasks import all_tasks
+from server.bench.heal_writing import how_right, similarity, write
+from server.bench.holes import Hole, compiles
+from server.engine import ROOT
+from server.errors import DocumentError
+from tests.server.command import run_here
+
+CONTEXT = 60
+
+
+def some(stratum, count=20):
+    return list(islice(places(stratum, 0), count))
+
+
+class TestPlaces:
+    @pytest.mark.parametrize("stratum", [*STRATA, *PROSE])
+    def test_same_again(self, stratum):
+        """The same seed makes the same places, another one others; more is on the line."""
+        assert some(stratum, 5) == some(stratum)[:5]
+        assert list(islice(places(stratum, 1), 5)) != some(stratum, 5)
+        for place in some(stratum):
+            assert place.rest.strip()
+            assert b"\n" not in place.rest
+            assert place.after[:1] in {b"", b"\n"}
+
+    def test_surroundings(self):
+        """Each kind of place has what it promises around the cursor."""
+        for place in some("inside a word"):
+            assert (place.before[-1:] + place.rest[:1]).replace(b"_", b"a").isalnum()
+        for place in some("after a space"):
+            assert place.before.endswith(b" ")
+            assert place.before.rsplit(b"\n", 1)[-1].strip()
+        for place in some("inside indentation"):
+            assert place.rest[:1].isspace()
+            assert not place.before.rsplit(b"\n", 1)[-1].strip()
+        for place in some("after indentation"):
+            assert not place.rest[:1].isspace()
+            assert not place.before.rsplit(b"\n", 1)[-1].strip()
+        for place in some("line start"):
+            assert place.before.endswith(b"\n")
+
+    def test_prose(self):
+        """Marked joints are inside their sentences, and the marks are gone."""
+        for language in ("German", "Chinese"):
+            for sentence in sentences(language):
+                assert sentence.joints == tuple(sorted(set(sentence.joints)))
+                assert 0 < sentence.joints[0] <= sentence.joints[-1] < len(sentence.text)
+                assert "|" not in sentence.text
+        assert not any(" " in sentence.text for sentence in sentences("Chinese"))
+
+
+class TestPrompts:
+    @pytest.mark.parametrize(
+        ("before", "word"),
+        [
+            (b"x = foo(ba", b"(ba"),
+            (b"x = fo", b" fo"),
+            (b"x = ", b" = "),
+            (b"def f():\n    ", b"\n    "),
+            (b"", b""),
+            (b"a:\n", b"\n"),
+        ],
+    )
+    def test_word(self, before, word):
+        """A word begins with the sign before it, an indentation with the line end."""
+        assert before[word_start(before) :] == word
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_same_text(self, tiny_completer, kind):
+        """Wherever the hole begins, head and typed text spell the same text before the cursor."""
+        place = place_in("a.py", b"def total(self):\n    return self.numbers\n", 27)
+        vocabulary = tiny_completer.tokenization.vocabulary
+        texts = set()
+        for edge in ("cursor", "word", "line"):
+            prompt = prompt_at(tiny_completer, place, kind, edge, CONTEXT)
+            ids = [token for token in prompt.head if vocabulary.kind(token) == 1]
+            text = vocabulary.decode(ids)
+            texts.add((text.removesuffix(place.after) if kind == "fim" else text) + prompt.typed)
+        assert texts == {place.before}
+
+    def test_truth(self, tiny_completer):
+        """The true boundaries around a cursor in a word, and at its end."""
+        for cut in range(1, 12):
+            place = place_in("a.py", b"return self.numbers\n", cut)
+            prompt = prompt_at(tiny_completer, place, "fim", "line", CONTEXT)
+            true = truth(tiny_completer, prompt, place)
+            text = tiny_completer.tokenization.vocabulary.decode(true.tokens)
+            assert text == b"return self.numbers"
+            assert true.aligned == (true.start == cut)
+            assert tiny_completer.tokenization.vocabulary.decode(true.left) == text[: true.start]
+            assert true.start <= cut < cut + true.visible
+            assert true.aligned or true.start < cut
+
+
+@pytest.fixture(scope="module")
+def scores(tiny_completer):
+    """Scores at some places of each stratum, by kind of prompt."""
+    found = []
+    for stratum in STRATA:
+        for place in some(stratum, 3):
+            for kind in KINDS:
+                prompt = prompt_at(tiny_completer, place, kind, "line", CONTEXT)
+                healed = score_healed(
+                    tiny_completer.engine,
+                    tiny_completer.tokenization,
+                    prompt,
+                    place.gold,
+                    truth(tiny_completer, prompt, place),
+                )
+                found.append((place, kind, prompt, healed))
+    return found
+
+
+class TestScores:
+    def test_all_there(self, scores):
+        """Every method has a score everywhere, the control too: the true path is in every tree."""
+        for _, _, _, healed in scores:
+            assert set(healed) == {"one", "align", "exact", "control"}
+            for one in healed.values():
+                assert one.byte_logprob <= 0
+                assert one.token_logprob <= one.byte_logprob + 0.05  # a right text has a right byte
+
+    def test_exact(self, tiny_completer, scores):
+        """Exact healing's score is what its whole distribution says, every leaf checked."""
+        for place, _, prompt, healed in scores[::5]:
+            tree = covering_tree(prompt.typed, tiny_completer.tokenization)
+            rows = {}
+            for path in [tree.trunk, *map(tree.path, range(len(tree.nodes)))]:
+                slot = tiny_completer.engine.open([*prompt.head, *path])
+                [row] = tiny_completer.engine.evaluate(slot, [], [ROOT])
+                rows[path] = row.copy()
+            reading = read(score(tree, rows, tiny_completer.engine.stops), 0)
+            shares = {text: share for text, share, _ in reading.visible()}
+            byte = reading.next_byte()[place.gold[0]]
+            token = sum(shares[text] for text in shares if text and place.gold.startswith(text))
+            assert healed["exact"].byte_logprob == pytest.approx(np.log(byte), abs=0.05)
+            assert healed["exact"].token_logprob == pytest.approx(np.log(token), abs=0.05)
+
+    def test_nothing_to_heal(self, tiny_completer):
+        """With nothing typed, one token, alignment, exact and control are what the model says."""
+        place = place_in("a.py", b"import os\nimport sys\n", 10)
+        prompt = prompt_at(tiny_completer, place, "fim", "line", CONTEXT)
+        assert prompt.typed == b""
+        engine, tokenization = tiny_completer.engine, tiny_completer.tokenization
+        true = truth(tiny_completer, prompt, place)
+        healed = score_healed(engine, tokenization, prompt, place.gold, true)
+        off = score_unhealed(engine, tokenization, prompt, place.gold)
+        assert healed["one"].byte_logprob == pytest.approx(off.byte_logprob, abs=1e-3)
+        for method in ("align", "control"):
+            assert healed[method].byte_logprob == pytest.approx(
+                healed["exact"].byte_logprob, abs=1e-3
+            )
+
+    def test_probabilities(self, tiny_completer):
+        """Over all next bytes, each method's probabilities are those of one distribution."""
+        place = place_in("a.py", b"import os\nprint(reader.total())\n", 18)
+        engine, tokenization = tiny_completer.engine, tiny_completer.tokenization
+        prompt = prompt_at(tiny_completer, place, "left", "line", CONTEXT)
+        true = truth(tiny_completer, prompt, place)
+        sums = dict.fromkeys(("one", "align", "exact", "control"), 0.0)
+        for byte in range(256):
+            found = score_healed(engine, tokenization, prompt, bytes([byte]), true)
+            for method in sums:
+                sums[method] += float(np.exp(found[method].byte_logprob))
+        for method, total in sums.items():
+            assert 0.9 < total < 1.05, method  # the end of the text has the rest
+
+
+class TestWriting:
+    def test_how_right(self):
+        """What counts as right to the end of the token, the word and the line."""
+        whole = how_right(b"turn x\n", b"turn x", 4)
+        assert (whole.token, whole.word, whole.line) == (True, True, True)
+        word = how_right(b"turn y", b"turn x", 4)
+        assert (word.token, word.word, word.line) == (True, True, False)
+        longer = how_right(b"turned", b"turn x", 2)
+        assert (longer.token, longer.word, longer.line) == (True, False, False)
+        none = how_right(b"", b"turn x", 4)
+        assert (none.token, none.word, none.line) == (False, False, False)
+        assert how_right(b"x):\n", b"x):", 3).line
+
+    def test_token_over_the_line_end(self):
+        """A true token may reach beyond the end of the line."""
+        assert how_right(b"):\n    ", b"):", 3).token
+
+    @pytest.mark.parametrize(
+        ("one", "other", "expected"),
+        [("", "", 1.0), ("abc", "abc", 1.0), ("abc", "", 0.0), ("abcd", "abd", 0.75)],
+    )
+    def test_similarity(self, one, other, expected):
+        """One minus the share of characters that have to be edited, both ways."""
+        assert similarity(one, other) == similarity(other, one) == expected
+
+    def test_write(self, tiny_completer):
+        """Every method writes, on every kind of prompt."""
+        [place] = some("inside a word", 1)
+        for kind in KINDS:
+            for method in ("off", "one", "align", "exact", "loose"):
+                edge = "cursor" if method == "off" else "line"
+                prompt = prompt_at(tiny_completer, place, kind, edge, CONTEXT)
+                true = truth(tiny_completer, prompt, place)
+                found = write(tiny_completer, prompt, method, true, place.rest)
+                assert found.token or not found.word or not found.line
+
+
+class TestRepeat:
+    @pytest.mark.parametrize("domain", DOMAINS)
+    def test_tasks(self, tiny_completer, domain):
+        """The line that is to be repeated stands just before its copy; the cut is as it should."""
+        tokenization = tiny_completer.tokenization
+        for cut in CUTS:
+            found = list(islice(tasks(domain, cut, tokenization, 0), 4))
+            # The tiny vocabulary spells Chinese in bytes: no token is more than a word of it.
+            assert bool(found) == ((domain, cut) != ("Chinese", CUTS[0]))
+            for place in found:
+                *_, line, copy = place.before.decode().split("\n")
+                assert line == copy + place.rest.decode()
+                prompt = prompt_at(tiny_completer, place, "left", "line", 600)
+                assert truth(tiny_completer, prompt, place).aligned == (cut == CUTS[1])
+
+    def test_joints(self):
+        """Code is cut after punctuation, never inside an operator or at the line's end."""
+        assert code_joints(b"if a[1:] >= b.c(d):") == [5, 7, 14, 16, 18]
+
+
+class TestLines:
+    @pytest.fixture
+    def hole(self):
+        return Hole("a.py", "line", b"x = f(1)\ny = ", b"g(2)", b"\nz = 3\n")
+
+    def test_right(self, hole):
+        """The text that was there is right."""
+        found = judge(hole, b"g(2)", 0)
+        assert (found.shown, found.match, found.similarity) == (True, True, 1.0)
+        assert not found.doubled
+        assert not found.dead_end
+
+    def test_wrong(self, hole):
+        """Text that is there twice, and text that nothing can follow."""
+        assert judge(hole, b"g(2) = ) 1", 0).dead_end
+        assert judge(Hole("a.py", "inside", b"f(", b"a, ", b"b)\n"), b"a, b)", 0).doubled
+
+    def test_nothing(self, hole):
+        """No suggestion is no match and no fault."""
+        found = judge(hole, b"", 0)
+        assert (found.shown, found.match, found.similarity) == (False, False, 0.0)
+
+    def test_replaced(self):
+        """Brackets that a suggestion takes in are not counted twice."""
+        hole = Hole("a.py", "inside", b"print(a", b"bc", b")\n")
+        assert judge(hole, b"bc)", 1).match
+        assert judge(hole, b"bc)", 1).similarity == 1.0
+
+
+class TestRewrites:
+    def test_meaning_stays(self):
+        """Files compile as before, and what is to come keeps its normal form."""
+        seen = set()
+        for hole in islice(line_holes(0), 25):
+            for way in WAYS:
+                other = rewritten(way, hole)
+                if other is None:
+                    continue
+                seen.add(way)
+                assert (other.before, other.after) != (hole.before, hole.after)
+                assert normal_form(other.before) == normal_form(hole.before)
+                assert normal_form(other.after) == normal_form(hole.after)
+                if way != "blank typed":
+                    assert compiles(other.before + other.text + other.after)
+        assert seen >= {"quotes", "tight commas", "wide brackets", "camel case"}
+
+    @pytest.mark.parametrize(
+        ("way", "before", "expected"),
+        [
+            ("quotes", b"a = 'b'\nc = ", b'a = "b"\nc = '),
+            ("tight commas", b"f(a, b)\nc = ", b"f(a,b)\nc = "),
+            ("wide brackets", b"f(a)\ng()\nc = ", b"f( a )\ng()\nc = "),
+            ("camel case", b"some_name = 1\nc = ", b"someName = 1\nc = "),
+        ],
+    )
+    def test_ways(self, way, before, expected):
+        """What each rewrite does."""
+        assert rewrite(way, before, b"\n", b"1") == (expected, b"\n")
+
+    def test_shared_names_stay(self):
+        """Names that others know too are not rewritten."""
+        before = b"some_name = 1\nx.some_name = 2\nother_name = f'{other_name}'\nc = "
+        assert rewrite("camel case", before, b"\n", b"1") is None
+
+    def test_blank(self):
+        """The blank before the next word is typed; blanks that are there already stay alone."""
+        assert rewrite("blank typed", b"x =", b"\n", b" 1") == (b"x = ", b"\n")
+        assert rewrite("blank typed", b"x = ", b"\n", b"1") is None
+
+
+class TestStatistics:
+    def test_interval(self):
+        """The interval is around the mean, the same every time, and narrower with more values."""
+        few, many = mean_of([0, 1] * 10), mean_of([0, 1] * 200)
+        assert few == mean_of([0, 1] * 10)
+        assert few.low < few.mean == 0.5 < few.high
+        assert many.high - many.low < few.high - few.low
+
+    def test_pairs(self):
+        """A constant difference has no spread, however spread the values are."""
+        found = difference_of([1.0, 5.0, 9.0], [0.0, 4.0, 8.0])
+        assert (found.mean, found.low, found.high) == (1.0, 1.0, 1.0)
+
+    def test_nothing(self):
+        """No values have no mean."""
+        assert mean_of([]).mean is None
+
+
+class TestResults:
+    def test_goes_on(self, tmp_path):
+        """What was written is there again; other settings are another run in the same file."""
+        path = tmp_path / "results.jsonl"
+        Results.open(path, {"seed": 0}).add(("task", "group", 3), {"a": 1})
+        Results.open(path, {"seed": 1}).add(("task", "group", 3), {"a": 2})
+
+        assert Results.open(path, {"seed": 0}).found == {("task", "group", 3): {"a": 1}}
+        assert sum("settings" in line for line in path.read_text().splitlines()) == 2
+
+    def test_torn(self, tmp_path):
+        """A last line that was cut off is left out, and the next result stands by itself."""
+        path = tmp_path / "results.jsonl"
+        results = Results.open(path, {})
+        results.add(("task", "group", 0), {})
+        with path.open("a") as file:
+            file.write('{"run": "')
+        Results.open(path, {}).add(("task", "group", 1), {})
+
+        assert len(Results.open(path, {}).of("task")["group"]) == 2
+
+    def test_other_file(self, tmp_path):
+        """A file of something else is left alone."""
+        path = tmp_path / "results.jsonl"
+        path.write_text("[1, 2]\n")
+        with pytest.raises(DocumentError, match="line 1"):
+            Results.open(path, {})
+        assert path.read_text() == "[1, 2]\n"
+
+
+@pytest.fixture(scope="module")
+def results(tiny_completer, tmp_path_factory):
+    """One item of each group of each task."""
+    results = Results.open(tmp_path_factory.mktemp("heal") / "results.jsonl", {})
+    for task in all_tasks(tiny_completer, 1, 0, CONTEXT):
+        for group in task.items:
+            item = task.item(group, 0)
+            if item is not None:
+                results.add((task.name, group, 0), task.measure(item))
+    return results
+
+
+class TestTasks:
+    def test_figures(self, results):
+        """Figures of all tasks, JSON-ready, and tables of them."""
+        figures = json.loads(json.dumps(summarise(results)))
+
+        assert set(figures["scores"]["fim"]) == {*STRATA, *PROSE}
+        for kind in KINDS:
+            for group in figures["scores"][kind].values():
+                assert {"off", "one", "align", "exact", "control"} <= set(group["methods"])
+        assert set(figures["writing"]["fim"]["line start"]["methods"]) == {
+            *("off", "one", "align", "exact", "word")
+        }
+        assert len(figures["repeat"]) == len(DOMAINS) * len(CUTS) - 1  # see TestRepeat
+        assert figures["lines"]["methods"]["exact"]["match"]["count"] == 2
+        settings = {"model": "tiny", "seed": 0, "context_tokens": CONTEXT}
+        machine = {"processor": "p", "cores": 1, "python": "3", "llama_cpp_python": "0"}
+        tables = markdown(figures, settings, machine)
+        for heading in ("First visible token", "log P of the next byte", "Repeat task", "Rest of"):
+            assert heading in tables
+
+    def test_peer_is_joined(self, results):
+        """A peer's results stand beside ours on the same items."""
+        results.add(("peer lines", "line", 0), {"llama-server": [True, True, 1.0, False, False]})
+        figures = summarise(results)["lines"]
+
+        assert figures["methods"]["llama-server"]["match"]["count"] == 1
+        assert "exact - llama-server" in figures["differences"]
+
+    def test_same_items(self, tiny_completer):
+        """A task with more items starts with the same ones."""
+        few, many = (all_tasks(tiny_completer, count, 0, CONTEXT)[0] for count in (1, 30))
+        assert few.item("after a space", 0) == many.item("after a space", 0)
+
+
+class TestCommand:
+    def run(self, capture, patch, tiny_file, folder, *options):
+        model = ("--model", tiny_file(), "--threads", 1, "--context-size", 1024)
+        return run_here(
+            capture, patch, "bench", "heal", "--cuts", 1, "--out", folder, *model, *options
+        )
+
+    def test_run(self, capfdbinary, monkeypatch, tiny_file, tmp_path):
+        """A run leaves results, figures and tables; the next one has nothing to do."""
+        first = self.run(capfdbinary, monkeypatch, tiny_file, tmp_path, "--context-tokens", 40)
+        assert first.code == 0
+        assert "First visible token right" in first.out.decode()
+        written = (tmp_path / "results.jsonl").read_text()
+        second = self.run(
+            capfdbinary, monkeypatch, tiny_file, tmp_path, "--context-tokens", 40, "--json"
+        )
+        assert (tmp_path / "results.jsonl").read_text() == written
+        report = json.loads(second.out)
+        assert report == json.loads((tmp_path / "summary.json").read_text())
+        assert report["figures"]["lines"]["methods"]["exact"]["match"]["count"] == 2
+
+    def test_minutes(self, capfdbinary, monkeypatch, tiny_file, tmp_path):
+        """A run that has no time left says what there is."""
+        result = self.run(capfdbinary, monkeypatch, tiny_file, tmp_path, "--minutes", 0)
+        assert result.code == 0
+        assert (tmp_path / "results.jsonl").read_text().count("\n") <= 2
+
+    def test_other_vocabulary(self, capfdbinary, monkeypatch, tiny_file, tmp_path):
+        """A model that exact healing can't do is one line on standard error."""
+        model = tiny_file(architecture="mamba")
+        result = run_here(
+            capfdbinary, monkeypatch, "bench", "heal", "--out", tmp_path, "--model", model
+        )
+        assert result.code == 1
+        assert "memory cannot be cut" in result.error
