@@ -68,29 +68,64 @@ def loose(typed: bytes, tokenization: Tokenization) -> Retyping:
     """
     ids = tokenization.encode(typed)
     trie, vocabulary = tokenization.trie, tokenization.vocabulary
-    count = min(1, len(ids))
-    while count < len(ids) and len(trie.extending(vocabulary.decode(ids[-count - 1 :]))):
+    usable = _spelled_at_the_end(ids, typed, tokenization)
+    count = min(1, usable)
+    while count < usable and len(trie.extending(vocabulary.decode(ids[-count - 1 :]))):
         count += 1
-    kept = ids[: len(ids) - count]
+    kept, owed = ids[: len(ids) - count], vocabulary.decode(ids[len(ids) - count :])
     # An encoder may add a blank before the text; what it spells then is not what was typed.
-    written = vocabulary.decode(kept)
-    if not typed.startswith(written):
-        kept, written = [], b""
+    if vocabulary.decode(kept) + owed != typed and _can_spell(typed, tokenization):
+        kept, owed = [], typed
 
     def allowed(_: Path, owed: bytes) -> NDArray[np.int64]:
-        prefixes = np.array(trie.prefixes_of(owed), dtype=np.int64)
-        return np.concatenate([prefixes, trie.extending(owed)])
+        prefixes = [
+            token
+            for token in trie.prefixes_of(owed)
+            if _can_spell(owed[len(vocabulary[token]) :], tokenization)
+        ]
+        return np.concatenate([np.array(prefixes, dtype=np.int64), trie.extending(owed)])
 
-    return Retyping(tuple(kept), typed[len(written) :], allowed, lambda _path, _token: True)
+    return Retyping(tuple(kept), owed, allowed, lambda _path, _token: True)
 
 
 def one_token(typed: bytes, tokenization: Tokenization) -> Retyping:
     """The last token again or one that starts with its bytes: one step, and no more."""
     ids = tokenization.encode(typed)
-    kept = tuple(ids[:-1])
-    written = len(tokenization.vocabulary.decode(kept))
+    count = min(1, _spelled_at_the_end(ids, typed, tokenization))
+    kept, owed = ids[: len(ids) - count], tokenization.vocabulary.decode(ids[len(ids) - count :])
 
     def allowed(_: Path, owed: bytes) -> NDArray[np.int64]:
         return tokenization.trie.starting_with(owed)
 
-    return Retyping(kept, typed[written:], allowed, lambda _path, _token: True)
+    return Retyping(tuple(kept), owed, allowed, lambda _path, _token: True)
+
+
+def _spelled_at_the_end(ids: list[int], typed: bytes, tokenization: Tokenization) -> int:
+    """How many tokens at the end spell what is typed there.
+
+    All of them, if the vocabulary can spell every text. Else one of them may stand for what it
+    can't spell, and stays.
+    """
+    end, count = len(typed), 0
+    while count < len(ids):
+        piece = tokenization.vocabulary[ids[-count - 1]]
+        if not typed[:end].endswith(piece) or ids[-count - 1] not in tokenization.trie.spelling(
+            piece
+        ):
+            break
+        end -= len(piece)
+        count += 1
+    return count
+
+
+def _can_spell(text: bytes, tokenization: Tokenization) -> bool:
+    """Whether tokens spell a text, or one that starts with it."""
+    trie, vocabulary = tokenization.trie, tokenization.vocabulary
+    good = {len(text)}
+    for start in range(len(text) - 1, -1, -1):
+        rest = text[start:]
+        if len(trie.extending(rest)) or any(
+            start + len(vocabulary[token]) in good for token in trie.prefixes_of(rest)
+        ):
+            good.add(start)
+    return 0 in good

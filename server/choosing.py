@@ -9,7 +9,8 @@ refuses of all tokens that start with the bytes up to there, and in byte order t
 some 260 checks exclude a vocabulary of 152,000 tokens where a single byte may come: 6 ms instead of
 the usual 0.1 for the grammar and 0.3 for all else (measured).
 
-A token that no text is made of is never chosen, whatever the model says (`healing.reachable`).
+A token that no text is made of is never chosen, whatever the model says (`healing.reachable`), but
+to write again what was typed: that may be anything.
 
 Probabilities that are given back are the model's own, whatever was refused: they tell how much the
 model likes what was written, which a grammar does not change.
@@ -131,7 +132,7 @@ class Chooser:
             if fits < len(shown):
                 refused = True
                 values[self.tokenization.trie.starting_with(owed + shown[: fits + 1])] = -np.inf
-            elif reachable(self.tokenization, token) and admits(token):
+            elif (owed or reachable(self.tokenization, token)) and admits(token):
                 return token, refused
             else:
                 values[token] = -np.inf

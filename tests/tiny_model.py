@@ -21,7 +21,11 @@ import gguf
 import numpy as np
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+Vocabulary = Literal["bpe", "sentencepiece", "characters", "unigram"]
 Architecture = Literal["llama", "mamba", "jamba", "gemma3"]
+
+MODELS = {"sentencepiece": "llama", "characters": "gemma4", "unigram": "t5"}
+"""What model files call these vocabularies."""
 
 WIDTH = 64
 HEADS = 4
@@ -133,7 +137,7 @@ def write_tiny_model(
     path: Path,
     *,
     architecture: Architecture = "llama",
-    vocabulary: Literal["bpe", "sentencepiece", "unigram"] = "bpe",
+    vocabulary: Vocabulary = "bpe",
     fim: bool = True,
     files: bool = False,
     dialect: str | None = None,
@@ -146,8 +150,9 @@ def write_tiny_model(
         path: The file to write.
         architecture: `llama` attends to everything, `mamba` is recurrent (its memory can't be cut),
             `jamba` is both by turns, `gemma3` looks back over a sliding window of `WINDOW` tokens.
-        vocabulary: Byte-level BPE, or SentencePiece's with byte tokens: pieces are merged, or the
-            most probable ones are taken (`unigram`).
+        vocabulary: Byte-level BPE, or one like SentencePiece's with byte tokens: pieces are merged
+            by their scores (`sentencepiece`) or by a list (`characters`, as Gemma 4 does it), or
+            the most probable ones are taken (`unigram`).
         fim: Whether the vocabulary has fill-in-the-middle marks.
         files: Whether it then has marks for repositories and files too, and not two without a
             meaning. With them a document's name is in some prompts, and changes what is said.
@@ -167,8 +172,7 @@ def write_tiny_model(
     if vocabulary == "bpe":
         size = _add_bpe(writer, marks)
     else:
-        model = "llama" if vocabulary == "sentencepiece" else "t5"
-        size = _add_sentencepiece(writer, marks if dialect else [], model)
+        size = _add_sentencepiece(writer, marks if dialect else [], MODELS[vocabulary])
     _add_hyperparameters(writer, architecture)
     if weights:
         random = np.random.default_rng(seed)
@@ -207,10 +211,9 @@ def _merges(description: str) -> list[str]:
 
 def _add_sentencepiece(writer: gguf.GGUFWriter, marks: list[str], model: str) -> int:
     ids = train_tokenizer().get_vocab()
-    pieces = [train_tokenizer().decode([ids[token]]) for token in sorted(ids, key=ids.__getitem__)]
-    pieces = [
-        piece.replace(" ", "▁") for piece in pieces if piece and not set(piece) & {"\0", "\ufffd"}
-    ]
+    plain = {token: train_tokenizer().decode([ids[token]]).replace(" ", "▁") for token in ids}
+    ordered = [plain[token] for token in sorted(ids, key=ids.__getitem__)]
+    pieces = [piece for piece in ordered if piece and not set(piece) & {"\0", "\ufffd"}]
     tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     kinds = [gguf.TokenType.UNKNOWN] + [gguf.TokenType.CONTROL] * 2 + [gguf.TokenType.BYTE] * 256
     scores = [0.0] * len(tokens) + [-float(rank) for rank in range(len(pieces))]
@@ -225,6 +228,10 @@ def _add_sentencepiece(writer: gguf.GGUFWriter, marks: list[str], model: str) ->
     writer.add_token_list(tokens)
     writer.add_token_types(kinds)
     writer.add_token_scores(scores)
+    if model == "gemma4":
+        merges = [merge.split(" ") for merge in _merges(train_tokenizer().to_str())]
+        spelled = [f"{plain[left]} {plain[right]}" for left, right in merges]
+        writer.add_token_merges([merge for merge in spelled if "\ufffd" not in merge])
     writer.add_unk_token_id(0)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)

@@ -65,7 +65,8 @@ class ModelInfo:
     """Architecture, size and quantisation, as llama.cpp describes them."""
     size_bytes: int
     vocabulary_type: str
-    """`byte-level BPE`, `SentencePiece BPE`, `WordPiece`, `unigram`, `RWKV` or `none`."""
+    """`byte-level BPE`, `BPE of characters`, `SentencePiece BPE`, `WordPiece`, `unigram`, `RWKV` or
+    `none`."""
     backend: str
     """Where the layers run: `CPU`, or the devices, as in `CUDA0: NVIDIA H200`."""
     layers: int

@@ -90,6 +90,8 @@ class LlamaEngine:
         self._bos = bos_token(loaded.vocabulary)
         self._stops = stop_tokens(loaded.vocabulary, vocabulary) | marks
         self._encoder = Encoder(loaded.vocabulary, self._vocabulary)
+        if self._info.vocabulary_type == "byte-level BPE" and self._encoder.escapes_blanks:
+            self._info = replace(self._info, vocabulary_type="BPE of characters")
         self._size = int(load_library().llama_vocab_n_tokens(loaded.vocabulary))
         self._memory = Memory(loaded.context, divisible=loaded.divisible, window=loaded.window)
         self._batch = Batch(loaded.n_ubatch, loaded.n_sequences, self._size)

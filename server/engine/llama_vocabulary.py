@@ -109,7 +109,7 @@ class Encoder:
         self._pointer = pointer
         self._bytes = vocabulary.byte_ids()
         escaped = vocabulary.decode(self._tokenize(_BLANK.encode()))
-        self._escapes = escaped == b" "
+        self.escapes_blanks = escaped == b" "
         """Whether the vocabulary writes blanks as `▁`, and so takes that for one."""
         self._marks = self._pattern_of_marks(vocabulary)
 
@@ -129,7 +129,7 @@ class Encoder:
     def _encode_text(self, text: bytes) -> list[int]:
         ids: list[int] = []
         for part in self._without_marks(text.decode()):
-            if self._escapes and _BLANK in part:
+            if self.escapes_blanks and _BLANK in part:
                 ids += self._with_bytes_for_blanks(part)
             else:
                 ids += self._tokenize(part.encode())
@@ -174,7 +174,7 @@ class Encoder:
         UNUSED among tokens in an alphabet for bytes has other letters, so that none can.
         """
         kinds = vocabulary.kinds
-        asked = (kinds != TokenKind.NORMAL) & (self._escapes | (kinds != TokenKind.UNUSED))
+        asked = (kinds != TokenKind.NORMAL) & (self.escapes_blanks | (kinds != TokenKind.UNUSED))
         found = set()
         for token in np.flatnonzero(asked).tolist():
             name = vocabulary[token]

@@ -142,6 +142,33 @@ class TestLoose:
 
         assert (retyping.kept, retyping.owed) == ((), b"")
 
+    @pytest.mark.parametrize("method", [loose, one_token])
+    def test_leaves_alone_what_has_no_token(self, method):
+        """What only the unknown token stands for can't be typed again, and is not taken back."""
+        tokens = [b"?", b"a", b"b", b"ab"]
+        kinds = [TokenKind.UNKNOWN, *[TokenKind.NORMAL] * 3]
+        vocabulary = Vocabulary.from_tokens(tokens, kinds)
+        letters = Tokenization(
+            vocabulary,
+            PrefixTrie.build(vocabulary),
+            lambda text: [b"?ab".find(byte) if byte in b"ab" else 0 for byte in text],
+            None,
+        )
+
+        retyping = method(b"12a", letters)
+        assert (retyping.kept, retyping.owed) == ((0, 0), b"a")
+        retyping = method(b"a1", letters)
+        assert (retyping.kept, retyping.owed) == ((1, 0), b"")
+
+    def test_takes_no_way_that_leads_nowhere(self):
+        """`a` would be allowed, but no token goes on with `b` alone."""
+        vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"abc"], [TokenKind.NORMAL] * 3)
+        letters = Tokenization(vocabulary, PrefixTrie.build(vocabulary), lambda _: [1], None)
+
+        retyping = loose(b"ab", letters)
+
+        assert retyping.allowed((), b"ab").tolist() == [1, 2]
+
     def test_forgets_what_an_encoder_adds(self):
         """An encoder that puts a blank before the text does not make the text begin with one."""
         tokenization = toy.toy("qwen")[1]

@@ -1,4 +1,7 @@
-"""Completions by a model with SentencePiece's vocabulary, from the document to the suggestion."""
+"""Completions by models with vocabularies of characters, from the document to the suggestion.
+
+These are SentencePiece's, and Gemma 4's, which has the same pieces and a list of merges.
+"""
 
 import json
 
@@ -13,14 +16,11 @@ from server.snapshot import Snapshot, line_bounds, with_lf
 from tests.server.documents import documents
 from tests.server.engines import Watched, around
 
-LEAD = b" "
-"""The blank that the tokenizer puts before a document."""
 
-
-@pytest.fixture(scope="module")
-def model(load_tiny) -> Completer:
+@pytest.fixture(scope="module", params=["sentencepiece", "characters"])
+def model(request, load_tiny) -> Completer:
     """It has no marks for a hole: it completes from the left."""
-    return load_tiny(vocabulary="sentencepiece")
+    return load_tiny(vocabulary=request.param)
 
 
 @given(documents(), st.sampled_from(["exact", "align", "off"]))
@@ -30,7 +30,7 @@ def model(load_tiny) -> Completer:
 @example((b"  impo", 6), "exact")
 @example(("größ".encode(), 5), "exact")
 def test_the_model_reads_and_writes_what_is_there(model, document, method):
-    """One blank before the document, then all that was typed, unaltered, then the answer."""
+    """All that was typed, unaltered, then the answer; before it SentencePiece's one blank."""
     text, cursor = document
     watched = Watched(model.engine)
     snapshot = Snapshot("a.txt", 0, text, cursor, "plaintext")
@@ -43,12 +43,28 @@ def test_the_model_reads_and_writes_what_is_there(model, document, method):
     assert {*tokens} <= {*model.tokenization.vocabulary.text_ids().tolist()}
     spelled = model.tokenization.vocabulary.decode(tokens)
     line, _ = line_bounds(text, cursor)
-    whole = LEAD + with_lf(text[:line]) + place_at(snapshot).typed + generation.text
+    lead = b" " if model.engine.info.add_blank else b""
+    whole = lead + with_lf(text[:line]) + place_at(snapshot).typed + generation.text
     common = min(len(spelled), len(whole))
     assert spelled[:common] == whole[:common]
     if generation.ended == "stop token":  # then all tokens are there
         assert spelled.startswith(whole)
     generation.text.decode()
+
+
+def test_kinds_are_named(load_tiny):
+    """In the report, for people who wonder how a model is healed."""
+    kinds = {
+        kind: load_tiny(vocabulary=kind).engine.info.vocabulary_type
+        for kind in ("bpe", "sentencepiece", "characters", "unigram")
+    }
+
+    assert kinds == {
+        "bpe": "byte-level BPE",
+        "sentencepiece": "SentencePiece BPE",
+        "characters": "BPE of characters",
+        "unigram": "unigram",
+    }
 
 
 def test_exact_healing_is_what_is_done(model):

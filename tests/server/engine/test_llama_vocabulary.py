@@ -13,7 +13,7 @@ from server.errors import EngineError
 from tests.tiny_model import ADDED, END, FIM_TOKENS, REPOSITORY_TOKENS, train_tokenizer
 
 
-@pytest.mark.parametrize("vocabulary", ["bpe", "sentencepiece"])
+@pytest.mark.parametrize("vocabulary", ["bpe", "sentencepiece", "characters"])
 def test_it_agrees_with_the_model_file(make_engine, vocabulary):
     """llama.cpp and our reader of files find the same bytes and kinds."""
     engine = make_engine(vocabulary=vocabulary)
@@ -63,9 +63,9 @@ def test_bos(make_engine):
 
 @given(data=st.one_of(st.binary(max_size=40), st.text(max_size=40).map(str.encode)))
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_come_back(both, data):
+def test_any_bytes_come_back(engines, data):
     """Text in, the same bytes out: nothing is added, replaced or normalised."""
-    for engine in both:
+    for engine in engines:
         ids = engine.encode(data)
 
         assert engine.vocabulary.decode(ids) == data
@@ -73,9 +73,10 @@ def test_any_bytes_come_back(both, data):
 
 
 @pytest.fixture
-def both(make_engine):
-    """A byte-level and a SentencePiece vocabulary."""
-    return make_engine(), make_engine(vocabulary="sentencepiece")
+def engines(make_engine):
+    """Vocabularies of bytes and of characters."""
+    kinds = ("bpe", "sentencepiece", "characters")
+    return [make_engine(vocabulary=kind) for kind in kinds]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def both(make_engine):
         b" leading blank",
     ],
 )
-@pytest.mark.parametrize("vocabulary", ["bpe", "sentencepiece"])
+@pytest.mark.parametrize("vocabulary", ["bpe", "sentencepiece", "characters"])
 def test_text_is_text(make_engine, vocabulary, text):
     """What spells a special or an added token gets ordinary ids."""
     engine = make_engine(vocabulary=vocabulary)
