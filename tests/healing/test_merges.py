@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
+from healing import merges
 from healing.covers import covering_tree
 from healing.merges import Merges
 from tests.healing import toy
@@ -108,6 +109,14 @@ class TestMerges:
     def test_an_empty_list_joins_nothing(self):
         """A vocabulary of single bytes."""
         assert Merges(np.empty((0, 3), dtype=np.int32), 2).separate(0, 1)
+
+    def test_large_tables(self, monkeypatch):
+        """A table is read in pieces; of a merge that is listed twice the first one counts."""
+        table = np.array([(0, 1, 3), (3, 2, 4), (0, 1, 3), (1, 2, 5), (3, 2, 4)], dtype=np.int32)
+        whole = Merges(table, 6)._ranks
+        monkeypatch.setattr(merges, "PIECE", 2)
+
+        assert Merges(table, 6)._ranks == whole == {1: 0, 20: 1, 8: 3}
 
     @pytest.mark.parametrize(
         ("table", "message"), [([(0, 1)], "three columns"), ([(0, 1, 2)], "vocabulary of 2")]
