@@ -35,7 +35,7 @@ NEVER = 1 << 40
 PIECE = 4096
 """Merges that are put into a table in one call; all of them keep Python's lock for 30 ms."""
 
-PAIRS = 1 << 16
+PAIRS = 1 << 14
 """How many answers `EncodedPairs` remembers."""
 
 

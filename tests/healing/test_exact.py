@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -103,6 +103,17 @@ class TestBruteForce:
         wrong = error(tokenizer, tokenization, "11111", "a 1\n", seed=149, temperature=0.2)
 
         assert wrong < EXACTLY
+
+    @settings(deadline=None, max_examples=80)
+    @given(st.text("ab 1", max_size=8), st.integers(0, 1000))
+    @example("a", 1)
+    @example(" ", 1)
+    @example(" b", 1)
+    def test_equals_brute_force_where_whole_words_ignore_merges(self, typed, seed):
+        """A word that is a token is one, even if no merges lead to it, but only as a whole."""
+        tokenizer, tokenization = toy.ignoring_merges()
+
+        assert error(tokenizer, tokenization, typed, "ab 1", seed=seed) < EXACTLY
 
     @settings(deadline=None, max_examples=80)
     @given(st.text(toy.CLOSED + "a ", max_size=5), st.integers(0, 1000))

@@ -146,6 +146,20 @@ def every_byte() -> Tokenization:
     return tokenization_of(tokenizer)
 
 
+WHOLE_WORDS = [("a", "b"), ("b", "b"), ("Ġ", "a"), ("ab", "1")]
+"""Merges of `ignoring_merges`; no merge makes `abb` and `Ġba`, and `ab1` is never one pretoken."""
+
+
+@cache
+def ignoring_merges() -> tuple[Tokenizer, Tokenization]:
+    """A toy tokenizer that takes a pretoken whole if it is a token, as Llama 3 does it."""
+    letters = ["<end>", "a", "b", "1", "Ġ", *(left + right for left, right in WHOLE_WORDS)]
+    ids = {letter: index for index, letter in enumerate([*letters, "abb", "Ġba"])}
+    tokenizer = with_pretokenizer(models.BPE(ids, WHOLE_WORDS, ignore_merges=True), QWEN)
+    tokenizer.add_special_tokens(["<end>"])
+    return tokenizer, tokenization_of(tokenizer)
+
+
 CLOSED = "本朜欜欬"
 """The characters that the bytes of 本 (E6 9C AC) can make: cut anywhere, they go on as these."""
 CLOSED_MERGES = [
