@@ -30,7 +30,7 @@ import numpy as np
 
 from healing.tokenization import Tokenization
 from healing.unfinished import finishing_bytes, is_text, unfinished_tail
-from healing.vocabulary import Vocabulary
+from healing.vocabulary import TokenKind, Vocabulary
 
 ROOT = -1
 """In `Node.parent` and `Boundary.node`: the end of the trunk."""
@@ -209,6 +209,9 @@ def _has_leaf(tokenization: Tokenization, path: tuple[int, ...], owed: bytes) ->
     """Whether a path can be continued by a token that starts with `owed` and goes on."""
     leaves = tokenization.trie.extending(owed)
     if len(leaves) > NEIGHBOURS:  # at the cursor that is nearly the whole vocabulary
+        # SentencePiece's first tokens are those of single bytes, which are seldom used.
+        leaves = leaves[tokenization.vocabulary.kinds[leaves] == TokenKind.NORMAL]
+    if len(leaves) > NEIGHBOURS:
         leaves = np.partition(leaves, NEIGHBOURS)[:NEIGHBOURS]
     first = sorted(leaves.tolist())
     likely = iter(first)
