@@ -17,10 +17,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from server.brackets import PAIRS
+from server.grammar.kept import common_prefix
 
 TAB = 4
 """Columns of a tab. Only matters where one text mixes tabs and blanks; then this is what most
 editors show."""
+
+SPACING = 1024
+"""Bytes between two places of `Opened`."""
 
 WINDOW = 1024
 """So many bytes before the cursor are looked at for brackets: lines can be megabytes long."""
@@ -109,12 +113,44 @@ def read_lines(
     return lines
 
 
-def open_before(text: bytes, language: str, comment: bytes) -> bytes:
-    r"""The end of the string or comment that is open after a text of whole lines, else empty."""
-    reader = _Reader(language, comment, b"")
-    for line in text.splitlines():
-        reader.read(b"", line, 0, True)
-    return reader.inside
+@dataclass(frozen=True)
+class Opened:
+    """What is open at the starts of some lines of a text."""
+
+    text: bytes
+    """Whole lines."""
+    language: str
+    places: tuple[tuple[int, bytes], ...]
+    """Starts of lines, ascending, the text's end last, each with the end of the string or comment
+    that is open there."""
+
+    @property
+    def inside(self) -> bytes:
+        """The end of the string or comment that is open after the text, else empty."""
+        return self.places[-1][1]
+
+
+def opened(text: bytes, language: str, comment: bytes, known: Opened | None = None) -> Opened:
+    """What is open in a text of whole lines; some 10 ms for 64 kB.
+
+    Args:
+        text: The text.
+        language: The identifier of VS Code.
+        comment: The sign that starts a comment, empty for none.
+        known: The same of another text in this language: what both begin with is not read again.
+    """
+    common = common_prefix(known.text, text) if known else 0
+    places = [place for place in known.places if place[0] <= common] if known else [(0, b"")]
+    position, inside = places[-1]
+    reader = _Reader(language, comment, inside)
+    for line in text[position:].splitlines(keepends=True):
+        if position - places[-1][0] >= SPACING:
+            places.append((position, reader.inside))
+        reader.read(b"", line.rstrip(b"\r\n"), 0, True)
+        position += len(line)
+    if position > places[-1][0]:
+        places.append((position, reader.inside))
+    return Opened(text, language, tuple(places))
 
 
 def column_of(line: bytes) -> int:

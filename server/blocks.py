@@ -22,10 +22,11 @@ line is left to `rules`, with all that is said there. What is not here: parsing 
 """
 
 import re
-from functools import lru_cache
+from collections import deque
 
 from server.block_ends import OPENERS, End, pair_depth, walk
-from server.block_lines import open_before
+from server.block_lines import Opened, opened
+from server.grammar.kept import common_prefix
 from server.rules import (
     Finished,
     Place,
@@ -41,17 +42,29 @@ from server.snapshot import Snapshot, line_bounds, with_lf
 BEFORE_BYTES = 1 << 16
 """So much of the text before the cursor's line is read for strings that are open there."""
 
+STEP = 1 << 14
+"""The text is read from a multiple of this: the same place for most keys, so that what was read for
+earlier ones counts."""
+
+_known: deque[Opened] = deque(maxlen=4)
+
 
 def inside_at(snapshot: Snapshot) -> bytes:
     r"""The end of the string or comment that the cursor's line begins in, as `\"\"\"` or `*/`."""
     start, _ = line_bounds(snapshot.text, snapshot.cursor)
-    return _inside_after(snapshot.text[max(0, start - BEFORE_BYTES) : start], snapshot.language)
-
-
-@lru_cache(maxsize=8)
-def _inside_after(before: bytes, language: str) -> bytes:
-    """Remembered, since it is the same for all keys of a line and takes some 20 ms for 64 kB."""
-    return open_before(before, language, Place(b"", b"", language=language).comment)
+    first = max(0, start - BEFORE_BYTES)
+    before = snapshot.text[first - first % STEP : start]
+    best = None
+    for known in tuple(_known):
+        if known.language == snapshot.language and (
+            best is None or common_prefix(known.text, before) > common_prefix(best.text, before)
+        ):
+            best = known
+    if best is None or best.text != before:
+        comment = Place(b"", b"", language=snapshot.language).comment
+        best = opened(before, snapshot.language, comment, best)
+        _known.append(best)
+    return best.inside
 
 
 def line_end_of(snapshot: Snapshot) -> bytes:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server import block_lines
 from server.block_ends import MAX_LINES, End
-from server.block_lines import column_of, read_lines
+from server.block_lines import column_of, opened, read_lines
 from server.blocks import (
     allows_block,
     block_end,
@@ -20,6 +21,7 @@ from server.blocks import (
 )
 from server.brackets import units
 from server.rules import Finished, Place, finish, should_stop
+from server.snapshot import Snapshot
 from tests.server.golden import snapshot
 
 blanks = st.sampled_from(["", "  ", "    ", "\t"])
@@ -266,3 +268,40 @@ class TestDocument:
     def test_inside_at(self, document, language, inside):
         """What is open before the cursor's line is known from the lines above it."""
         assert inside_at(snapshot(document, language)) == inside
+
+    @given(
+        st.lists(
+            st.sampled_from(['"""', "'", "a", "/*", "*/", "//", "`", "\n", "\r", "\\"]).map(
+                str.encode
+            )
+        ),
+        st.lists(
+            st.tuples(st.integers(0, 40), st.integers(0, 3), st.sampled_from([b"/*", b"a\n", b"`"]))
+        ),
+    )
+    def test_what_was_read_before(self, parts, edits):
+        """Reading on from an earlier text is the same as reading from the start."""
+        text = b"".join(parts)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(block_lines, "SPACING", 1)
+            known = None
+            for start, size, written in [(0, 0, b""), *edits]:
+                text = text[:start] + written + text[start + size :]
+                known = opened(text + b"\n", "c", b"//", known)
+                assert known.inside == opened(text + b"\n", "c", b"//").inside
+
+    def test_lines_are_read_once(self, monkeypatch):
+        """A new line in a long document is all that is read for it, also far from its start."""
+        line, read = b"    x = f(a)  # '\n", []
+        reading = block_lines._Reader.read
+        monkeypatch.setattr(
+            block_lines._Reader, "read", lambda *args: read.append(1) or reading(*args)
+        )
+        for lines in (500, 50_000):
+            for more in range(4):
+                before = line * (lines + more)
+                inside_at(Snapshot("a", more, before, len(before), "python"))
+            assert len(read) > 400
+            read.clear()
+            inside_at(Snapshot("a", 9, before + line, len(before + line), "python"))
+            assert len(read) <= 1 + block_lines.SPACING // len(line)
