@@ -37,6 +37,12 @@ def llama() -> Iterator[Tokenization]:
         yield found
 
 
+@pytest.fixture(scope="module", params=["llama-spm", "baichuan", "gemma-4"])
+def real(request) -> Iterator[Tokenization]:
+    with tokenization_of_file(file_of(request.param)) as found:
+        yield found
+
+
 def one_of_each_first_byte(tokenization: Tokenization) -> list[str]:
     """A character for each first byte, as far as there is one that has no token of its own."""
     kinds, trie, found = tokenization.vocabulary.kinds, tokenization.trie, {}
@@ -193,7 +199,7 @@ class TestBytes:
 
 
 class TestHardCases:
-    """Those of other tokenizers that SentencePiece has too, by Llama 2's vocabulary."""
+    """Those of other tokenizers that are hard here too."""
 
     @pytest.mark.parametrize(
         ("typed", "more"),
@@ -225,11 +231,13 @@ class TestHardCases:
             ("a", "▁b"),
         ],
     )
-    def test_the_tokenizers_own_way_is_in_the_tree(self, llama, typed, more):
+    def test_the_tokenizers_own_way_is_in_the_tree(self, real, typed, more):
         """Wherever the cursor stands."""
-        tree = covering_tree(typed.encode(), llama)
+        whole = (typed + more).encode()
+        tree = covering_tree(typed.encode(), real)
 
-        assert holds(tree, llama.encode((typed + more).encode()))
+        assert real.vocabulary.decode(real.encode(whole)) == whole
+        assert holds(tree, real.encode(whole))
 
     def test_blanks_before_a_word(self, llama):
         """The last blank of an indentation belongs to the word."""
