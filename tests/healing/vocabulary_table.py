@@ -1,7 +1,8 @@
 """Prints the README's table of vocabularies: `python -m tests.healing.vocabulary_table`.
 
 Every vocabulary is tried at random cuts (see `structure`); those that exact healing does not know
-are listed with what is done instead. `--cuts` says at how many places, names choose vocabularies.
+are listed with what is done instead. `--cuts` says at how many places; names choose vocabularies,
+and may be `"default model"`, which is no part of the table otherwise.
 """
 
 import argparse
@@ -11,6 +12,7 @@ from server.engine.fim_dialects import fim_tokens
 from server.engine.gguf import read_metadata
 from server.engine.llama_vocabulary import announced_marks
 from server.engine.tables import Tables, load_tables
+from tests.healing.real import file_of
 from tests.healing.structure import Findings, examine
 from tests.vocabularies import vocabularies, vocabulary_only
 
@@ -30,7 +32,7 @@ KINDS = {
 
 def row(name: str, cuts: int) -> str:
     """The table's row for a vocabulary, from a run at so many cuts."""
-    path = vocabularies()[name]
+    path = file_of(name)
     tables = load_tables(path)
     pretokenizer = read_metadata(path).text("tokenizer.ggml.pre", "none named")
     start = f"| {name} | {KINDS[tables.model]} | {pretokenizer} | {_marks(name, tables)} |"
@@ -53,7 +55,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _marks(name: str, tables: Tables) -> str:
-    with vocabulary_only(vocabularies()[name]) as pointer:
+    with vocabulary_only(file_of(name)) as pointer:
         fim = fim_tokens(announced_marks(pointer), tables.vocabulary, name)
     return f"{fim.prefix}, {fim.suffix}, {fim.middle} ({fim.dialect})" if fim else "no"
 
