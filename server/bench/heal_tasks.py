@@ -11,14 +11,14 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from server.bench.heal_lines import MOST_TOKENS, WAYS, judge, line_holes, suggest
+from server.bench.heal_lines import MOST_TOKENS, WAYS, Judged, judge, line_holes, suggest
 from server.bench.heal_peers import NAME, LlamaServer
 from server.bench.heal_places import PROSE, STRATA, Place, places
 from server.bench.heal_prompts import KINDS, Edge, Kind, prompt_at, truth
 from server.bench.heal_repeat import CUTS, DOMAINS, tasks
 from server.bench.heal_rewrites import WAYS as REWRITES
 from server.bench.heal_rewrites import normal_form, rewritten
-from server.bench.heal_scores import Score, score_healed, score_unhealed
+from server.bench.heal_scores import Score, score_exact, score_healed, score_unhealed
 from server.bench.heal_writing import how_right, write
 from server.bench.holes import Hole
 from server.completer import Completer
@@ -130,7 +130,8 @@ def _at_token_ends(completer: Completer, some: Iterator[Place], context: int) ->
             return
 
 
-def _rounded(score: Score) -> list[Any]:
+def _rounded(score: Score | Judged) -> list[Any]:
+    """The values of a record, for a line of JSON."""
     return [
         round(value, 5) if isinstance(value, float) else bool(value) for value in astuple(score)
     ]
@@ -147,16 +148,14 @@ def _scores(completer: Completer, context: int, place: Place) -> JSON:
     for kind in _kinds(completer):
         prompt = prompt_at(completer, place, kind, "cursor", context)
         found = {"off": score_unhealed(engine, tokenization, prompt, place.gold)}
-        edges: tuple[Edge, ...] = ("line",) if kind == "left" else ("line", "word")
-        for edge in edges:
-            prompt = prompt_at(completer, place, kind, edge, context)
-            true = truth(completer, prompt, place)
-            healed = score_healed(engine, tokenization, prompt, place.gold, true)
-            if edge == "line":
-                found |= healed
-                result["aligned"] = true.aligned
-            else:
-                found["word"] = healed["exact"]
+        prompt = prompt_at(completer, place, kind, "line", context)
+        true = truth(completer, prompt, place)
+        found |= score_healed(engine, tokenization, prompt, place.gold, true)
+        if kind == "left":
+            result["aligned"] = true.aligned
+        else:
+            prompt = prompt_at(completer, place, kind, "word", context)
+            found["word"] = score_exact(engine, tokenization, prompt, place.gold)
         result[kind] = {method: _rounded(score) for method, score in found.items()}
     return result
 
@@ -218,7 +217,7 @@ def _repeat(completer: Completer, place: Place) -> JSON:
 def _lines(completer: Completer, context: int, hole: Hole) -> JSON:
     """For each way of `heal_lines.WAYS` how good its suggestion is."""
     return {
-        way: list(astuple(judge(hole, *suggest(completer, hole, healing, grammar, context))))
+        way: _rounded(judge(hole, *suggest(completer, hole, healing, grammar, context)))
         for way, (healing, grammar) in WAYS.items()
     }
 
@@ -253,6 +252,6 @@ def _peer_line(completer: Completer, server: LlamaServer, context: int, hole: Ho
     snapshot = Snapshot(hole.name, 0, hole.before + hole.after, len(hole.before), "python")
     ruled = finish(place_at(snapshot), text + b"\n", finished=True)
     return {
-        NAME: list(astuple(judge(hole, text.rstrip(), 0))),
-        f"{NAME}, our rules": list(astuple(judge(hole, ruled.text, ruled.range_end))),
+        NAME: _rounded(judge(hole, text.rstrip(), 0)),
+        f"{NAME}, our rules": _rounded(judge(hole, ruled.text, ruled.range_end)),
     }

@@ -9,7 +9,9 @@ import pytest
 from healing.covers import covering_tree
 from healing.exact import read, score
 from server.bench.heal_lines import judge, line_holes
-from server.bench.heal_places import PROSE, STRATA, place_in, places, sentences
+from server.bench.heal_peers import LlamaServer, fetch, hole_texts
+from server.bench.heal_places import PROSE, STRATA, Place, place_in, places, sentences
+from server.bench.heal_plots import plot
 from server.bench.heal_prompts import KINDS, prompt_at, truth, word_start
 from server.bench.heal_repeat import CUTS, DOMAINS, code_joints, tasks
 from server.bench.heal_results import Results
@@ -22,7 +24,7 @@ from server.bench.heal_tasks import all_tasks
 from server.bench.heal_writing import how_right, similarity, write
 from server.bench.holes import Hole, compiles
 from server.engine import ROOT
-from server.errors import DocumentError
+from server.errors import DocumentError, DownloadError, EngineError
 from tests.server.command import run_here
 
 CONTEXT = 60
@@ -442,3 +444,42 @@ class TestCommand:
         )
         assert result.code == 1
         assert "memory cannot be cut" in result.error
+
+
+class TestPeer:
+    @pytest.mark.parametrize("after", [b")\nz = 1\n", b"\nz = 1\n"], ids=["bracket", "line end"])
+    def test_texts(self, tiny_completer, after):
+        """The peer is given the texts of our own prompt."""
+        place = Place("a.py", b"x = 1\nprint(ro", b"w", after)
+        before, behind = hole_texts(tiny_completer, place, CONTEXT)
+        assert before == "x = 1\nprint(ro"
+        assert behind == "\nz = 1\n"  # a bracket at the cursor belongs to the hole
+
+    def test_does_not_start(self, tiny_file, tmp_path):
+        """A package that is not there is told in one line."""
+        with pytest.raises(EngineError, match="ended with code 1"):
+            LlamaServer(tmp_path, tiny_file(), 1)
+
+    def test_not_to_be_had(self, monkeypatch, tmp_path):
+        """A download that fails is told in one line, and leaves nothing."""
+        monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path))
+        monkeypatch.setenv("PIP_NO_INDEX", "1")
+        with pytest.raises(DownloadError, match="could not be fetched"):
+            fetch()
+        assert not list((tmp_path / "cache" / "peers").iterdir())
+
+
+def test_plots(tmp_path):
+    """Bars with their intervals, as PNG and SVG."""
+    pytest.importorskip("matplotlib")
+    mean = {"count": 2, "mean": 0.5, "low": 0.2, "high": 0.8, "median": 0.5}
+    methods = {"off": {"token_right": mean}, "exact": {"token_right": mean}}
+    figures = {
+        "scores": {"left": {"line start": {"methods": methods}}, "fim": {}},
+        "repeat": {"code, inside a token": {"writing": {"exact": {"line": mean}}}},
+    }
+    written = plot(figures, tmp_path)
+    assert [path.name for path in written] == [
+        *("heal-tokens-left.png", "heal-tokens-left.svg", "heal-repeat.png", "heal-repeat.svg")
+    ]
+    assert all(path.stat().st_size > 1000 for path in written)
