@@ -32,6 +32,7 @@ _GPU_TYPES = {1, 2}
 """`enum ggml_backend_dev_type`: GPUs with memory of their own, and integrated ones."""
 _OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
 _DEVICE = re.compile(r"using device (\S+) \((.*?)\) \(")
+_MOVED = re.compile(r"tensor '(.*?)' \(.*?\) \(and (\d+) others\) cannot be used with preferred")
 _BUFFER = re.compile(r"(\S+) (?:model|KV|RS|compute) buffer size =\s*([\d.]+) MiB")
 
 
@@ -148,8 +149,23 @@ def read_offload(log: Iterable[tuple[int, str]], asked: int, note: str | None = 
     used = dict(_DEVICE.findall(text)) if layers else {}
     if note is None and match and layers < min(asked, int(match[2])):
         note = f"{count_layers(asked)} asked for on the GPU; {layers} of {match[2]} are there"
+    elif note is None and match and layers == int(match[2]):
+        note = _left_note(text)
     device = ", ".join(f"{name}: {description}" for name, description in sorted(used.items()))
     return Offload(device or None, layers, note, tuple(used))
+
+
+def _left_note(text: str) -> str | None:
+    """A sentence about weights of offloaded layers that the device can't hold, if there are any."""
+    match = _MOVED.search(text)
+    if match is None:
+        return None
+    # The input layer is always on the CPU; where it comes first, it is one that was never meant.
+    left = int(match[2]) + (not match[1].startswith("token_embd"))
+    if left == 0:
+        return None
+    what = "1 tensor is" if left == 1 else f"{left} tensors are"
+    return f"{what} larger than the GPU allows, or of a kind that it lacks, and left to the CPU"
 
 
 def device_bytes(log: Iterable[tuple[int, str]], names: tuple[str, ...]) -> int:

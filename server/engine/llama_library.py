@@ -77,10 +77,14 @@ def collected_log() -> Iterator[list[tuple[int, str]]]:
 
 def last_error(lines: Iterable[tuple[int, str]]) -> str:
     """What the library said last when it failed, without its own function names."""
-    errors = [text for level, text in lines if level == _ERROR and ": failed to " not in text]
+    errors = [text for level, text in lines if level == _ERROR]
     if not errors:
         return "llama.cpp gave no reason"
-    return errors[-1].removeprefix("llama_model_load: ").strip()
+    # The last lines only tell what failed in consequence, if there are others.
+    reasons = [text for text in errors if ": failed to " not in text]
+    if not reasons:
+        return errors[-1].rpartition(": ")[2].strip()
+    return reasons[-1].removeprefix("llama_model_load: ").strip()
 
 
 def protect_stdout() -> BinaryIO:

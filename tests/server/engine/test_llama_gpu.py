@@ -59,6 +59,27 @@ def test_more_layers_than_there_are_is_fine():
     assert read_offload(CUDA, 99).note is None
 
 
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("tensor 'token_embd.weight' (q5_0) (and 0 others) cannot be used with preferred", None),
+        (
+            "tensor 'token_embd.weight' (q5_0) (and 1 others) cannot be used with preferred",
+            "1 tensor",
+        ),
+        ("tensor 'output.weight' (q8_0) (and 1 others) cannot be used with preferred", "2 tensors"),
+    ],
+)
+def test_weights_that_stay_behind(line, note):
+    """llama.cpp counts a layer as offloaded when a weight of it is not: that is told."""
+    said = read_offload([(1, line), *CUDA], -1).note
+
+    assert said == note or said.startswith(note)
+    assert (
+        read_offload([(1, line), *offloaded(8)], 8).note is None
+    )  # layers on the CPU speak so too
+
+
 def test_memory_of_the_device():
     """Weights, cache and working space on the device count; what the CPU holds does not."""
     assert device_bytes(CUDA, ("CUDA0",)) == 250 * 2**20

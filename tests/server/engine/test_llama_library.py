@@ -97,6 +97,16 @@ def test_reason_of_a_failure():
     assert last_error([]) == "llama.cpp gave no reason"
 
 
+def test_the_reason_of_a_failure_that_has_no_line_of_its_own():
+    """A device without memory is told of in lines that usually only follow a reason."""
+    lines = [
+        (4, "alloc_tensor_range: failed to allocate Vulkan0 buffer of size 2097152"),
+        (4, "llama_init_from_model: failed to initialize the context: failed to allocate buffer"),
+    ]
+
+    assert last_error(lines) == "failed to allocate buffer"
+
+
 def test_collecting_ends_with_the_block():
     """Lines are collected while the block runs, also in nested blocks, and not afterwards."""
     library = load_library()
