@@ -9,19 +9,20 @@ from server.grammar.rungs import Ladder, Rung, Source
 
 _BRACKETS = rb"(?P<open>[uU][rR][lL]\(|[(\[{])|(?P<close>[)\]}])"
 _ADDRESS = (
-    rb"(?P<skip>\"(?:[^\"\\\n]|\\(?:.|\n))*[\"\\]?|'(?:[^'\\\n]|\\(?:.|\n))*['\\]?|\\(?:.|\n))"
+    rb"(?P<skip>\"(?:[^\"\\\n]++|\\(?:.|\n))*+[\"\\]?"
+    rb"|'(?:[^'\\\n]++|\\(?:.|\n))*+['\\]?|\\(?:.|\n))"
 )
 _ADDRESSES = (b"url(", b"URL(", b"Url(")
 
 CSS_LEXEMES = re.compile(
-    rb"(?P<skip>/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|\\(?:.|\n)"
-    rb"|\"(?:[^\"\\\n]|\\(?:.|\n))*[\"\\]?|'(?:[^'\\\n]|\\(?:.|\n))*['\\]?)|" + _BRACKETS
+    rb"(?P<skip>/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|\\(?:.|\n)"
+    rb"|\"(?:[^\"\\\n]++|\\(?:.|\n))*+[\"\\]?|'(?:[^'\\\n]++|\\(?:.|\n))*+['\\]?)|" + _BRACKETS
 )
 CSS_TEXT = dict.fromkeys(_ADDRESSES, re.compile(_ADDRESS + rb"|(?P<close>\))"))
 """In an unquoted address there are no comments."""
 
 SCSS_LEXEMES = re.compile(
-    rb"(?P<skip>//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|\\(?:.|\n))|(?P<open>[\"']|#\{|"
+    rb"(?P<skip>//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|\\(?:.|\n))|(?P<open>[\"']|#\{|"
     + _BRACKETS.removeprefix(rb"(?P<open>")
 )
 SCSS_TEXT = {

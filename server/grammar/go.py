@@ -20,8 +20,8 @@ LARGE = 64 << 10
 """Bytes of a text that are worth being read as a whole, at some 5 us each."""
 
 LEXEMES = re.compile(
-    rb"(?P<skip>//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|`[^`]*(?:`|\Z)"
-    rb"|\"(?:[^\"\\\n]|\\[^\n])*[\"\\]?|'(?:[^'\\\n]|\\[^\n])*['\\]?)"
+    rb"(?P<skip>//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|`[^`]*(?:`|\Z)"
+    rb"|\"(?:[^\"\\\n]++|\\[^\n])*+[\"\\]?|'(?:[^'\\\n]++|\\[^\n])*+['\\]?)"
     rb"|(?P<open>[(\[{])|(?P<close>[)\]}])"
 )
 """Strings that are not closed end with their line."""

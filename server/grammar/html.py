@@ -37,8 +37,8 @@ _ELEMENTS = "|".join(CLOSED).encode()
 LEXEMES = re.compile(
     rb"(?i)(?P<open><(?:" + _ELEMENTS + rb")(?=[\s/>])" + _ATTRIBUTES + rb">)"
     rb"|(?P<close></(?:" + _ELEMENTS + rb")(?=[\s/>]))"
-    rb"|(?P<skip><!--(?:[^-]|-(?!->))*+(?:-->|\Z)"
-    rb"|<(" + "|".join(RAW).encode() + rb")(?=[\s/>])" + _ATTRIBUTES + rb">(?:[^<]|<(?!/\4))*+"
+    rb"|(?P<skip><!--(?:[^-]++|-(?!->))*+(?:-->|\Z)"
+    rb"|<(" + "|".join(RAW).encode() + rb")(?=[\s/>])" + _ATTRIBUTES + rb">(?:[^<]++|<(?!/\4))*+"
     rb"|</?[a-z]" + _ATTRIBUTES + rb"(?:/?>|\Z))"
 )
 

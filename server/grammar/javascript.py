@@ -12,13 +12,13 @@ from server.grammar.brackets_window import LONGEST, bracket_window
 from server.grammar.rungs import Ladder, Rung, Source
 
 _CLASS = rb"\[(?:[^\]\\\n]|\\.){0,2000}+\]"
-_BODY = rb"(?:[^/\\\[\n*]|\\.|" + _CLASS + rb")(?:[^/\\\[\n]|\\.|" + _CLASS + rb")*+/"
+_BODY = rb"(?:[^/\\\[\n*]|\\.|" + _CLASS + rb")(?:[^/\\\[\n]++|\\.|" + _CLASS + rb")*+/"
 """A regular expression behind its first slash. The limit keeps a text of slashes and brackets from
 being scanned again from each of them to its end."""
 
 _SKIPPED = (
-    rb"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)"
-    rb"|\"(?:[^\"\\\n]|\\(?:.|\n))*[\"\\]?|'(?:[^'\\\n]|\\(?:.|\n))*['\\]?"
+    rb"//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)"
+    rb"|\"(?:[^\"\\\n]++|\\(?:.|\n))*+[\"\\]?|'(?:[^'\\\n]++|\\(?:.|\n))*+['\\]?"
     # A regular expression behind a word that is no operand, one behind a condition that is used
     # at once, a division, and a regular expression elsewhere.
     rb"|(?<![.\w$])(?:return|typeof|case|do|else|in|of|void|yield|await)\s*/(?=[^/*])"
@@ -55,7 +55,7 @@ TEMPLATE_TEXT = {
 
 JSX_TEXT = TEMPLATE_TEXT | {
     b"<": re.compile(
-        rb"(?P<skip>\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)|=>"
+        rb"(?P<skip>\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)|//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|=>"
         rb"|<[^<>{}\n]*>)|(?P<open>[{>])|(?P<close>/\s*[-\w$.:]*\s*>)"
     ),
     b">": re.compile(rb"(?P<open>\{|<(?!/))|(?P<close><(?=/))"),

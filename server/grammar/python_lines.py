@@ -60,7 +60,7 @@ class _Place(NamedTuple):
     """How many brackets are open there."""
 
 
-_SHORT = rb"""'(?!'')(?:[^'\\\n]|\\.)*+'|"(?!"")(?:[^"\\\n]|\\.)*+\""""
+_SHORT = rb"""'(?!'')(?:[^'\\\n]++|\\.)*+'|"(?!"")(?:[^"\\\n]++|\\.)*+\""""
 _TRIPLE = rb"""\'\'\'(?:[^'\\]++|\\.|'(?!''))*+\'\'\'|\"\"\"(?:[^"\\]++|\\.|"(?!""))*+\"\"\""""
 
 
@@ -90,7 +90,7 @@ def _formatted(quote: bytes) -> bytes:
 
 STRING = rb"|".join((_TRIPLE, _formatted(b"'"), _formatted(b'"'), _SHORT))
 """A string that is closed; to be compiled with `re.DOTALL`."""
-UNCLOSED = rb"\'\'\'.*+|\"\"\".*+|'(?:[^'\\\n]|\\.)*+\\?|\"(?:[^\"\\\n]|\\.)*+\\?"
+UNCLOSED = rb"\'\'\'.*+|\"\"\".*+|'(?:[^'\\\n]++|\\.)*+\\?|\"(?:[^\"\\\n]++|\\.)*+\\?"
 """One that is not: up to its line's end or the text's."""
 
 _FLAT = rb"[^'\"#()\[\]{}\\\n]++|" + STRING
