@@ -21,12 +21,13 @@ A device adds in another order, and keeps some sums in 16 bits. Measured with Me
 driver: 0.028. One token at a wrong place moves a row of `llama` by 0.7 at least, and one of `mamba`
 by 0.1.
 """
-REAL_NOISE = 1.5
+REAL_NOISE = 1.0
 """The same for the default model (weights of 4 to 8 bits); its rows have a deviation of 2.4.
 
-A CPU rounds activations to 8 bits, which alone makes 0.45 (`test_llama_real.py`); a device may not.
+A CPU rounds activations to 8 bits, which alone makes 0.45 between shapes of a batch
+(`test_llama_real.py`); a device need not round. Measured with Mesa's software driver: 0.47.
 """
-CODE = b"def mean(numbers):\n    return sum(numbers) / len(numbers)\n\n\ndef median(numbers):\n    "
+CODE = b"def mean(numbers):\n    return sum(numbers) /"
 TREE = [(ROOT, 262), (0, 11), (0, 25), (ROOT, 481), (3, 13), (1, 220)]
 
 Engines = Callable[[Path, int], LlamaEngine]
@@ -109,7 +110,7 @@ def test_the_default_model(on, oracle, real, name, report, layers):
     """All layers, about half of them, none: the same text."""
     engine = on(real, layers)
     started = perf_counter()
-    difference = largest_difference(engine, oracle(real, 0), tokens=12)
+    difference = largest_difference(engine, oracle(real, 0), tokens=6)
     took = perf_counter() - started
 
     report(
@@ -137,13 +138,14 @@ def test_a_tree_equals_its_paths(on, real):
     text = engine.encode(CODE)
     slot = engine.open(text)
     rows = [row.copy() for row in engine.evaluate(slot, TREE, range(len(TREE)))]
-    engine.drop(slot)
+    engine.keep(slot, ROOT)
 
     for node, row in enumerate(rows):
         path = engine.open(text + path_tokens(TREE, node))
         [alone] = engine.evaluate(path, [], [ROOT])
         assert np.abs(row - alone).max() < REAL_NOISE
         engine.drop(path)
+    engine.drop(slot)
 
 
 def test_cancelling(on, tiny_file):
