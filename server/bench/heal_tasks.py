@@ -28,7 +28,7 @@ from server.snapshot import Snapshot
 REPEAT_TOKENS = 600
 """The repeat task's prompts hold all its lines."""
 
-MISSES = 4000
+MISSES = 1000
 """So many places in a row that are not at a token's end, and a stratum counts as having none."""
 
 METHODS = ("off", "one", "align", "exact")
