@@ -173,7 +173,7 @@ def _align(scored: Scored, rows: Mapping[Path, Row], gold: bytes) -> Score:
     numbers = {tree.path(boundary.node): n for n, boundary in enumerate(tree.boundaries)}
 
     drawn: dict[Path, float] = {tree.trunk: 0.0}
-    change = np.zeros(len(tree.boundaries))
+    change = np.full(len(tree.boundaries), 10 * FLOOR)  # where no way leads on
     best: dict[Path, tuple[float, bytes]] = {}
     for path in paths:
         mass = -np.inf
@@ -189,7 +189,7 @@ def _align(scored: Scored, rows: Mapping[Path, Row], gold: bytes) -> Score:
         normaliser = float(np.logaddexp.reduce([mass, *(step for step, _ in children[path])]))
         for step, child in children[path]:
             drawn[child] = drawn[path] + step - normaliser
-        if path in numbers:
+        if path in numbers and normaliser > -np.inf:
             change[numbers[path]] = drawn[path] - reach[path] - normaliser
     logprobs = scored.logprobs + change[scored.owners]
     weighed = replace(scored, logprobs=logprobs, logprob=log_normaliser(logprobs))
