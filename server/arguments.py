@@ -68,6 +68,7 @@ class HealArguments(EngineArguments):
     quick: bool
     minutes: float | None
     peers: bool
+    programs: bool
     out: str
     seed: int
     context_tokens: int

@@ -126,7 +126,7 @@ class LocationCommand(click.Command):
 @click.option(
     "--via-server", is_flag=True, help="Ask a language server's process, as an editor does."
 )
-@click.option("--server", metavar="HOST:PORT", help="With --via-server: one that runs already.")
+@click.option("--server", metavar="HOST:PORT", help="With --via-server: one that runs already, with its model.")
 @click.option("--explain", is_flag=True, help="Show how the completion came about.")
 @click.option("--stream", is_flag=True, help="Print the text while it is written.")
 @click.option(
@@ -289,6 +289,11 @@ def grammar(files: tuple[str, ...], **options: Unpack[GrammarArguments]) -> None
     "--minutes", type=click.FloatRange(0), help="Stop after so long; a later run goes on."
 )
 @click.option("--peers", is_flag=True, help="Ask llama-server as well (fetched from PyPI).")
+@click.option(
+    "--programs",
+    is_flag=True,
+    help="Fill holes in HumanEval's programs as well (fetched from PyPI), and run them.",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False),

@@ -19,15 +19,16 @@ from server import __version__
 from server.arguments import HealArguments
 from server.bench.heal_peers import LlamaServer, fetch
 from server.bench.heal_plots import can_plot, plot
+from server.bench.heal_programs import can_run, spans
 from server.bench.heal_results import Results, machine
 from server.bench.heal_summary import summarise
 from server.bench.heal_tables import markdown
-from server.bench.heal_tasks import Task, all_tasks, peer_tasks
+from server.bench.heal_tasks import Task, all_tasks, peer_tasks, program_tasks
 from server.completer import Completer, load_completer
 from server.completion import engine_options_of, interruptible, model_path
 from server.engine.llama_load import usable_cores
 from server.engine.tables import load_tables
-from server.errors import EngineError, UnknownVocabularyError
+from server.errors import EngineError, UnknownVocabularyError, UsageError
 from server.grammar.languages import prepare
 from server.models.files import sha256_of
 from server.terminal import make_console
@@ -45,8 +46,10 @@ def run_heal(options: HealArguments) -> None:
     Raises:
         DocumentError: The results file is none.
         EngineError: The model can't be run, or exact healing does not know it.
-        DownloadError: The peer can't be fetched.
+        DownloadError: The peer, or the programs, can't be fetched.
     """
+    if options["programs"] and not can_run():
+        raise UsageError("--programs needs a system that can limit a process: Linux or macOS")
     model = model_path(options["model_name"], yes=options["yes"])
     _check_vocabulary(model)
     folder = Path(options["out"])
@@ -62,7 +65,8 @@ def run_heal(options: HealArguments) -> None:
         "python": ".".join(map(str, sys.version_info[:3])),
     }
     results = Results.open(folder / "results.jsonl", settings)
-    program = fetch() if options["peers"] else None
+    peer = fetch() if options["peers"] else None
+    programs = spans(seed) if options["programs"] else None
 
     def work(completers: list[Completer]) -> None:
         prepare("python")  # as the server does when a document is opened
@@ -70,10 +74,13 @@ def run_heal(options: HealArguments) -> None:
         completers.append(completer)
         if not completer.engine.info.trees:
             raise EngineError("this model's memory cannot be cut: exact healing needs that")
-        _measure(all_tasks(completer, cuts, seed, context), results, minutes)
-        if program is not None:
+        tasks = all_tasks(completer, cuts, seed, context)
+        if programs is not None and completer.engine.fim is not None:
+            tasks += program_tasks(completer, programs, cuts)
+        _measure(tasks, results, minutes)
+        if peer is not None:
             threads = options["threads"] or usable_cores()
-            with LlamaServer(program, model, threads) as server:
+            with LlamaServer(peer, model, threads) as server:
                 tasks = peer_tasks(completer, server, cuts, seed, context)
                 _measure(tasks, results, minutes)
 

