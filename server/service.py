@@ -23,6 +23,7 @@ from statistics import median
 from server.blocks import line_end_of
 from server.completer import Answer, Completer, CompletionOptions, present
 from server.errors import Cancelled
+from server.grammar.languages import files_of
 from server.memory import Memory, remainder
 from server.prompt import title_of
 from server.report import Completion
@@ -312,24 +313,32 @@ def keys_of(request: Request) -> Wanted:
 
     A key is all that an answer depends on, but for what is typed: exact bytes. Closers after the
     cursor are left out, as they are of prompts: a bracket that the editor closes by itself changes
-    nothing.
+    nothing. Documents of one language may have different grammars, which are edited, too: the file
+    of a grammar or schema is a part of the key, with its version.
 
     The first pair is about the cursor's line, and a new answer is remembered by it. The others are
     about the lines before, where an answer of several lines was asked for that is typed along now.
     """
-    snapshot = request.snapshot
+    snapshot, options = request.snapshot, request.options
     text, cursor = snapshot.text, snapshot.cursor
     place = place_at(snapshot)
+    grammar = options.grammar != "off" and files_of(
+        snapshot.uri,
+        snapshot.language,
+        text,
+        dict(options.grammar_files),
+        dict(options.grammar_schemas),
+    )
     joined = len(place.rest) if place.closers is not None else len(place.tail)
     after = with_lf(text[cursor + joined : cursor + joined + KEY_BYTES])
 
     def key(start: int) -> Hashable:
         before = with_lf(text[max(0, start - KEY_BYTES) : start])
         title = title_of(snapshot, start, cursor + joined)
-        return (snapshot.language, request.options, title, before, place.tail, after)
+        return (snapshot.language, options, grammar, title, before, place.tail, after)
 
-    start, _ = line_bounds(text, cursor)
-    found = [(key(start), place.typed)]
+    start, end = line_bounds(text, cursor)
+    found = [(key(start), text[start : min(cursor, end)])]
     while not place.rest and start and len(found) <= EARLIER_LINES:
         start, _ = line_bounds(text, start - (2 if text[start - 2 : start] == b"\r\n" else 1))
         found.append((key(start), with_lf(text[start:cursor])))

@@ -44,6 +44,15 @@ def path_of(uri: str) -> Path | None:
     return Path(uri) if len(scheme) < 2 and uri else None
 
 
+def version_of(path: Path) -> tuple[int, int, int]:
+    """What changes with a file: its time, size and number; zeros if it is missing."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return 0, 0, 0
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 def _expanded(path: str) -> Path:
     try:
         return Path(path).expanduser()

@@ -3,9 +3,10 @@
 What is not here: which of a ladder's grammars the text fits (`ladder`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from server.grammar import css, go, html, javascript, json_grammar, python, structural, templates
+from server.grammar.attached import attached, version_of
 from server.grammar.rungs import Ladder, Level
 from server.grammar.schemas import schema_for, with_schema
 from server.grammar.user_grammars import user_ladder
@@ -49,6 +50,24 @@ def ladder_for(
         schema = schema_for(uri, text, schemas)
         return ladder if schema is None else with_schema(schema, ladder)
     return ladder
+
+
+def files_of(
+    uri: str,
+    language: str,
+    text: bytes,
+    files: Mapping[str, str],
+    schemas: Mapping[str, str],
+) -> Hashable:
+    """What a document's ladder depends on beside its language: equal for equal grammars.
+
+    That is the file that was attached to it, and its version, which is looked up, not read. The
+    arguments are those of `ladder_for`.
+    """
+    path = attached(uri, language, files)
+    if path is None and language in WITH_SCHEMAS:
+        path = schema_for(uri, text, schemas)
+    return path and (path, version_of(path))
 
 
 def levels(language: str) -> tuple[Level, ...]:

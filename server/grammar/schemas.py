@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from server.errors import GrammarError
 from server.grammar import templates
-from server.grammar.attached import attached, path_of
+from server.grammar.attached import attached, path_of, version_of
 from server.grammar.json_grammar import JSONC
 from server.grammar.json_schema import Schema, compile_schema
 from server.grammar.json_window import has_comments, is_at_top, schema_window
@@ -52,7 +52,7 @@ def with_schema(path: Path, ladder: Ladder) -> Ladder:
         if not others:
             return ()
         comments = others[0].source is JSONC or has_comments(before)
-        version = _version(path)
+        version = version_of(path)
         files = [_File(path, version, comments, escapes) for escapes in (False, True)]
         own = (
             Rung("window", file.source, partial(_window, files[: count + 1], values))
@@ -83,21 +83,12 @@ def _named(uri: str, head: bytes) -> Path | None:
     return document.parent / path if document else None
 
 
-def _version(path: Path) -> tuple[int, int]:
-    """What changes with a file: its time and size; zeros if it is missing."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):  # ValueError: a NUL in the name
-        return 0, 0
-    return status.st_mtime_ns, status.st_size
-
-
 @dataclass(frozen=True)
 class _File:
     """A schema's file, and how documents are read by it."""
 
     path: Path
-    version: tuple[int, int]
+    version: tuple[int, int, int]
     comments: bool
     escapes: bool
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from server.errors import GrammarError
-from server.grammar.attached import attached
+from server.grammar.attached import attached, version_of
 from server.grammar.gbnf import gbnf_to_lark
 from server.grammar.rungs import Ladder, Rung, Source, whole
 
@@ -44,11 +44,7 @@ def grammar_ladder(path: Path) -> Ladder:
     def rungs(before: bytes) -> tuple[Rung, ...]:
         if len(before) > MOST_TEXT:
             return ()
-        try:
-            status = path.stat()
-            version = f"{status.st_mtime_ns} {status.st_size}"
-        except (OSError, ValueError):  # ValueError: a NUL in the name
-            version = ""
+        version = str(version_of(path))
         refused = f"the grammar {path} is too large or complicated to be compiled"
         # Lines of GBNF are checked where it is read; the engine would name those of the Lark.
         own = refused if path.suffix == ".gbnf" else None

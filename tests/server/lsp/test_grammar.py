@@ -1,6 +1,7 @@
 """The grammar of open documents: the report, settings, and what is freed when they are closed."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -114,3 +115,52 @@ async def test_closed_documents_are_forgotten():
     worker.close()
 
     assert completer.forgotten == [URI]
+
+
+async def words_of(client, name: str, text: str, language: str = "plaintext") -> str:
+    """All that is suggested at the end of a new document."""
+    client.open(uri := f"file:///memory/{name}", text, language)
+    above, _, line = text.rpartition("\n")
+    items = await client.inline(uri, (len(above.splitlines()), len(line)))
+    return "".join(item["insertText"] for item in items)
+
+
+# Words that the tiny model writes if nothing else is allowed.
+WORDS = ("path", "number")
+
+
+async def test_documents_with_different_grammars(connect, tmp_path):
+    """The same text is suggested what its own grammar allows, whatever was asked for before."""
+    files = {}
+    for word in WORDS:
+        (tmp_path / f"{word}.lark").write_text(f'start: "x = {word}"\n')
+        files[f"*.{word}"] = str(tmp_path / f"{word}.lark")
+    client = await connect(grammar={"files": files})
+
+    for word in WORDS * 2:
+        assert await words_of(client, f"x.{word}", "x = ") == word
+
+
+async def test_a_grammar_that_is_edited(connect, tmp_path):
+    """What was suggested by the grammar as it was is not suggested any more."""
+    path = tmp_path / "own.lark"
+    client = await connect(grammar={"files": {"*.own": str(path)}})
+
+    for word in WORDS:
+        path.write_text(f'start: "y = {word}"\n')
+        assert await words_of(client, "x.own", "y = ") == word
+
+
+async def test_documents_with_different_schemas(connect, tmp_path):
+    """JSON documents are no different."""
+    schemas = {}
+    for word in WORDS:
+        schema = {"properties": {word: {"const": 1}}, "additionalProperties": False}
+        (tmp_path / f"{word}.json").write_text(json.dumps({"type": "object"} | schema))
+        schemas[f"{word}.conf.json"] = str(tmp_path / f"{word}.json")
+    client = await connect(grammar={"schemas": schemas})
+
+    for word in WORDS:
+        written = await words_of(client, f"{word}.conf.json", '{\n"', "json")
+        assert written
+        assert word.startswith(written)
