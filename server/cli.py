@@ -126,7 +126,11 @@ class LocationCommand(click.Command):
 @click.option(
     "--via-server", is_flag=True, help="Ask a language server's process, as an editor does."
 )
-@click.option("--server", metavar="HOST:PORT", help="With --via-server: one that runs already, with its model.")
+@click.option(
+    "--server",
+    metavar="HOST:PORT",
+    help="With --via-server: one that runs already, with its model.",
+)
 @click.option("--explain", is_flag=True, help="Show how the completion came about.")
 @click.option("--stream", is_flag=True, help="Print the text while it is written.")
 @click.option(
