@@ -1,12 +1,14 @@
 """The model behind a server: loading it in the background, saying how it is, starting it again.
 
 There is one backend in a process, however many editors are connected. The first one's settings
-decide how the model is run; asking for another model loads that one instead.
+decide how the model is run; asking for another model, or for the same one run differently, loads
+that one instead. Another name of the same file is no other model.
 """
 
 import asyncio
 import gc
 import logging
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -54,7 +56,8 @@ class Backend:
         self.status = Status("starting")
         self.listeners: set[Callable[[Status], None]] = set()
         self.offloaded = False
-        self._options: Options | None = None
+        self.options: Options | None = None
+        """What the model is run with, or loaded with; None before anybody has asked."""
         self._loading: asyncio.Task[None] | None = None
         """The newest attempt; older ones end without a word."""
         self._pause = FIRST_PAUSE_S
@@ -67,9 +70,17 @@ class Backend:
 
     async def start(self, options: Options) -> None:
         """Load the model that the options name, unless it runs like that already."""
-        asked = (options.model, options.engine)
-        if self._options is None or asked != (self._options.model, self._options.engine):
+        if not self.runs(options):
             await self.load(options)
+
+    def runs(self, options: Options) -> bool:
+        """Whether loading what the options name would change nothing."""
+        known = self.options
+        if known is None:
+            return False
+        if (options.model, options.engine) == (known.model, known.engine):
+            return True
+        return self.status.state != "error" and _what_runs(options) == _what_runs(known)
 
     async def load(self, options: Options) -> None:
         """Load the model that the options name; errors end up in the status, not here.
@@ -80,7 +91,7 @@ class Backend:
         await asyncio.shield(self._begin_loading(options))
 
     def _begin_loading(self, options: Options) -> "asyncio.Task[None]":
-        self._options = options
+        self.options = options
         self.service.reset()
         task = self._loading = asyncio.get_running_loop().create_task(self._load_model(options))
         self._tell(Status("loading", f"loading {options.model.name}"))
@@ -132,8 +143,8 @@ class Backend:
         """
         if not self.is_ready:
             late = asyncio.get_running_loop().time() >= self._retry_at
-            if self.status.state == "error" and late and self._options:
-                self._begin_loading(self._options)
+            if self.status.state == "error" and late and self.options:
+                self._begin_loading(self.options)
             return None
         try:
             completion = await self.service.complete(request)
@@ -189,6 +200,17 @@ def engine_options(options: Options) -> EngineOptions:
         flash_attn=engine.flash_attention,
         lora=Lora(str(store.expanded(model.lora)), model.lora_scale) if model.lora else None,
     )
+
+
+def _what_runs(options: Options) -> tuple[object, EngineOptions]:
+    """All that makes a difference to a model that is loaded: its file, and how it is run."""
+    model = options.model
+    file: object
+    try:
+        file = os.path.realpath(store.resolve(model.name))
+    except (MidtokenError, OSError, ValueError):  # it isn't here: how it is fetched matters
+        file = model.name, model.auto_pull, model.mirror
+    return file, engine_options(options)
 
 
 def _model_file(options: Options, progress: Progress) -> Path:

@@ -68,6 +68,8 @@ class ServerClient:
         """What the server showed to the person."""
         self.status: JSON = {"state": "starting", "message": ""}
         """The last `midtoken/status`."""
+        self.loads = 0
+        """How often the server began to load a model while this connection was told of it."""
         self._reader, self._writer, self._process = reader, writer, process
         self._calls: dict[int, Call] = {}
         self._sent = 0
@@ -302,6 +304,7 @@ class ServerClient:
 
     def _hear(self, method: str, params: Any) -> None:  # noqa: ANN401 (JSON)
         if method == "midtoken/status":
+            self.loads += params["state"] == "loading" != self.status["state"]
             self.status = params
             self._wake()
         elif method == "window/showMessage":

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from healing.sampling import Sampling
 from server.arguments import CompleteArguments, EngineArguments
@@ -58,14 +59,17 @@ def run_completion(location: str, options: CompleteArguments) -> None:
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
-    path = model_path(options["model_name"], yes=options["yes"])
     engine = engine_options_of(options)
     output = sys.stdout.buffer
     if options["via_server"]:
-        settings = {**server_settings(path, engine), **completion_settings(request)}
+        settings = completion_settings(request)
+        if not options["server"] or _chooses_model():
+            path = model_path(options["model_name"], yes=options["yes"])
+            settings |= server_settings(path, engine)
         answer = asyncio.run(complete_via_server(snapshot, settings, options["server"]))
         _print_answer(answer, as_json=options["as_json"])
         return
+    path = model_path(options["model_name"], yes=options["yes"])
     streamed = bytearray()
 
     def stream(text: str) -> None:
@@ -107,6 +111,13 @@ def read_snapshot(location: str, stdin_filename: str | None) -> Snapshot:
     text = read_document(name, sys.stdin.buffer if name == "-" else None)
     shown = stdin_filename or name
     return Snapshot(shown, 0, text, offset_at(text, line, column), language_of(shown))
+
+
+def _chooses_model() -> bool:
+    """Whether the command line says which model is to run, or how."""
+    given = click.get_current_context().get_parameter_source
+    names = EngineArguments.__annotations__.keys() - {"yes"}
+    return any(given(name) is not ParameterSource.DEFAULT for name in names)
 
 
 def model_path(name: str, *, yes: bool) -> Path:

@@ -43,7 +43,7 @@ from server.lsp_items import (
 )
 from server.messages import MessageProtocol
 from server.model_methods import bind_model_methods
-from server.option_layers import Problem, merge, read_workspace
+from server.option_layers import Problem, merge, read_workspace, sections_set
 from server.options import Options
 from server.own_methods import bind_own_methods
 from server.positions import Encoding, choose_encoding
@@ -133,6 +133,8 @@ class MidtokenServer(LanguageServer):
         self.busy = BusyStatus(self.tell_busy)
         self._progress = LoadingProgress(self)
         self._layers: dict[str, object] = {}
+        self._chooses_model = False
+        """Whether this editor has ever said which model is to run, or how."""
         self._folder: Path | None = None
         self._told: set[str] = set()
 
@@ -153,11 +155,19 @@ class MidtokenServer(LanguageServer):
         if self._folder is not None:
             layer, problems = read_workspace(self._folder)
             found.append(layer)
-        self.options, others = merge([*found, *self._layers.items()])
+        found += self._layers.items()
+        self.options, others = merge(found)
+        self._chooses_model |= not sections_set(found).isdisjoint({"model", "engine"})
         unwritable = set_log(self.options.logging)
         for problem in [*map(str, [*problems, *others]), *([unwritable] if unwritable else [])]:
             if self.tell_once(problem):
                 logger.warning("%s", problem)
+
+    @property
+    def model_options(self) -> Options:
+        """The options to run the model with. An editor that sets none of these takes what runs."""
+        running = self.backend.options
+        return self.options if self._chooses_model or running is None else running
 
     def leave(self) -> None:
         """The connection has ended: nothing of it stays."""
@@ -308,7 +318,7 @@ async def use_settings(server: MidtokenServer) -> None:
     asking = asyncio.ensure_future(ask_settings(server))
     await asyncio.wait({asking}, timeout=SETTINGS_PATIENCE_S)
     while True:
-        await server.backend.start(server.options)
+        await server.backend.start(server.model_options)
         if asking.done():
             return
         await asking
@@ -331,13 +341,17 @@ async def ask_settings(server: MidtokenServer) -> None:
 def create_server(backend: Backend) -> MidtokenServer:
     """A server for one connection, with all handlers bound."""
     server = MidtokenServer(backend)
-    bind_model_methods(server, lambda: server.options.model.name)
+    bind_model_methods(server, lambda: server.model_options.model.name)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
         backend.listeners.add(server.tell_status)
-        server.tell_status(backend.status)
+        # What is ready is no news for an editor that is about to have another model loaded.
+        is_news = backend.options is None or backend.runs(server.model_options)
+        server.tell_status(backend.status if is_news else Status("starting"))
         await use_settings(server)
+        if not is_news:  # its settings may have named what runs after all
+            server.tell_status(backend.status)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def changed(params: types.DidChangeConfigurationParams) -> None:
@@ -388,7 +402,7 @@ def create_server(backend: Backend) -> MidtokenServer:
 
     @server.command("midtoken.restartModel")
     async def restart() -> None:
-        await backend.load(server.options)
+        await backend.load(server.model_options)
 
     @server.command("midtoken.showReport")
     def report() -> dict[str, Any] | None:

@@ -79,6 +79,17 @@ def merge(layers: Sequence[tuple[str, object]]) -> tuple[Options, list[Problem]]
     return reader.options, reader.problems
 
 
+def sections_set(layers: Sequence[tuple[str, object]]) -> frozenset[str]:
+    """The sections of which at least one option is set by the layers, to whatever value.
+
+    An option that is set to its default is a wish, too: what is not set may be as others want it.
+    """
+    reader = _Reader()
+    for name, content in layers:
+        reader.read(name, content)
+    return frozenset(reader.sections)
+
+
 def read_workspace(folder: Path) -> tuple[tuple[str, Mapping[str, Any]], list[Problem]]:
     """The layer of a workspace's file, and what is wrong with the file as a whole.
 
@@ -126,6 +137,8 @@ class _Reader:
     options: Options = field(default_factory=Options)
     problems: list[Problem] = field(default_factory=list)
     layer: str = ""
+    sections: set[str] = field(default_factory=set)
+    """Of the options that were taken."""
 
     def read(self, layer: str, content: object) -> None:
         """Take one layer, on top of those before it."""
@@ -142,6 +155,7 @@ class _Reader:
                 kept = value_of(self.options, key)
                 checked = self._checked(key, f"{_PREFIX}.{key}", value, kept)
                 self.options = with_values(self.options, checked)
+                self.sections.update(TABLE[taken].section for taken in checked)
 
     def _leaves(self, path: str, content: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         """The keys that hold values; what is no option becomes a problem."""

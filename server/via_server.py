@@ -14,6 +14,7 @@ from server.completer import CompletionOptions
 from server.documents import Document
 from server.engine.llama_load import EngineOptions
 from server.errors import EngineError
+from server.positions import Position
 from server.snapshot import Snapshot, position_at
 
 JSON = dict[str, Any]
@@ -23,11 +24,14 @@ _INVALID_BYTE = re.compile("[\udc80-\udcff]")
 
 
 def server_settings(model: Path, engine: EngineOptions) -> JSON:
-    """Settings that make a server run a model as the command line would."""
+    """Settings that make a server run a model as the command line would.
+
+    Paths are absolute: a server that runs already may stand in another folder.
+    """
     lora = engine.lora
     return {
-        "model": {"name": str(model)}
-        | ({"lora": lora.path, "loraScale": lora.scale} if lora else {}),
+        "model": {"name": str(model.absolute())}
+        | ({"lora": str(Path(lora.path).absolute()), "loraScale": lora.scale} if lora else {}),
         "engine": {
             "gpuLayers": engine.gpu_layers,
             "threads": "auto" if engine.threads is None else engine.threads,
@@ -64,7 +68,8 @@ async def complete_via_server(snapshot: Snapshot, settings: JSON, address: str |
 
     Args:
         snapshot: The document. Bytes that are no UTF-8 are sent as U+FFFD, as an editor shows them.
-        settings: `initializationOptions`.
+        settings: `initializationOptions`. Without `model` and `engine` a server that runs already
+            goes on with what it runs.
         address: A server that runs already; None to start one for this request.
 
     Returns:
@@ -84,12 +89,9 @@ async def complete_via_server(snapshot: Snapshot, settings: JSON, address: str |
         document = Document(uri, text, 1, snapshot.language, client.encoding)
         client.open(uri, snapshot.language, text)
         cursor = document.position_at(len(before.encode()))
-        answer = await client.inline(uri, cursor).result
+        answer = await _answer(client, uri, cursor)
         command = {"command": "midtoken.showReport"}
         report = await client.request("workspace/executeCommand", command).result
-        if answer is None or report is None:
-            reason = client.status["message"] if client.status["state"] == "error" else "no reason"
-            raise EngineError(f"the server gave no answer: {reason}")
     scores = [item["score"] for item in report["items"]]
     items = [
         {
@@ -100,6 +102,24 @@ async def complete_via_server(snapshot: Snapshot, settings: JSON, address: str |
         for item, score in zip(answer["items"], scores, strict=True)
     ]
     return {**report, "items": items}
+
+
+async def _answer(client: ServerClient, uri: str, cursor: Position) -> JSON:
+    """The answer to a request; asks again where the model was loaded anew meanwhile.
+
+    That happens when the settings name another model, or another client does.
+    """
+    while True:
+        loads = client.loads
+        answer: JSON | None = await client.inline(uri, cursor).result
+        if answer is not None:
+            return answer
+        if client.loads == loads and client.status["state"] != "loading":
+            break
+        await client.ready()
+    if client.status["state"] == "error":
+        raise EngineError(f"the server gave no answer: {client.status['message']}")
+    raise EngineError("the server gave no answer although its model is ready: see the server's log")
 
 
 def _text(data: bytes) -> str:

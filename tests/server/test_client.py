@@ -255,3 +255,86 @@ class TestViaServer:
 
         assert result.code == 2
         assert message in result.error
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def address(midtoken_home):
+    """A server process on a port."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "server.cli", "serve", "--tcp", "127.0.0.1:0"),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    said = (await process.stderr.readline()).decode()
+    drained = asyncio.ensure_future(process.stderr.read())
+    yield said.split()[-1]
+    process.terminate()
+    await process.wait()
+    await drained
+
+
+@ONE_LOOP
+class TestRunningServer:
+    """`midtoken complete --via-server --server` beside an editor of the same server."""
+
+    @pytest_asyncio.fixture(loop_scope="session")
+    async def editor(self, address, settings):
+        """An editor that is connected and has its model."""
+        async with await ServerClient.connect(address) as client:
+            await client.initialize(settings)
+            await client.ready(60)
+            client.loads = 0
+            yield client
+
+    @pytest.fixture
+    def location(self, tmp_path):
+        path = tmp_path / "größer.py"
+        path.write_text(SOURCE, encoding="utf-8")
+        return f"{path}:2:17"
+
+    async def command(self, location, address, *more):
+        """What the command line prints."""
+        arguments = ("complete", location, "--via-server", "--server", address, *more)
+        return await asyncio.to_thread(run_process, *arguments)
+
+    async def test_takes_the_model_that_runs(self, editor, address, location):
+        """Without options of the model's, the command changes nothing for the editor."""
+        printed = await self.command(location, address, "--max-tokens", 8)
+
+        assert printed.code == 0, printed.error
+        assert printed.out.strip()
+        assert (editor.loads, editor.status["state"]) == (0, "ready")
+
+    async def test_the_same_file_is_the_same_model(
+        self, editor, address, location, tiny_file, tmp_path
+    ):
+        """Under another name, and with the same options, nothing is loaded."""
+        link = tmp_path / "another-name.gguf"
+        link.symlink_to(tiny_file())
+        same = ("--model", link, "--context-size", 1024, "--threads", 1)
+        printed = await self.command(location, address, *same)
+
+        assert printed.code == 0, printed.error
+        assert editor.loads == 0
+
+    async def test_waits_for_another_model(self, editor, address, location, tiny_file):
+        """Where the model has to be loaded anew, the command waits, and has its suggestion."""
+        other = ("--model", tiny_file(), "--context-size", 512, "--threads", 1)
+        printed = await self.command(location, address, *other)
+
+        assert printed.code == 0, printed.error
+        assert printed.out.strip()
+        assert editor.loads == 1
+
+    async def test_an_editor_without_options(self, editor, address):
+        """It is told of the model that runs; restarting loads that one again."""
+        async with await ServerClient.connect(address) as other:
+            await other.initialize({"completion": {"maxTokens": 8}})
+            await other.ready(60)
+            assert (await other.request("midtoken/models", {}).result)["current"].endswith(".gguf")
+            assert editor.loads == 0
+
+            command = {"command": "midtoken.restartModel"}
+            await other.request("workspace/executeCommand", command).result
+            await other.ready(60)
+            assert editor.loads == other.loads == 1
+            assert other.status["message"] == editor.status["message"]

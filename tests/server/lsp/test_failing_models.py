@@ -196,7 +196,7 @@ async def test_a_new_model_knows_nothing_of_the_old_one(backend):
     """Answers of the model before are not given out as the new one's."""
     await backend.complete(request())
     assert backend.service.counts.started == 1
-    await backend.load(backend._options)
+    await backend.load(backend.options)
     await backend.complete(request())
 
     assert backend.service.counts.started == 2
@@ -207,7 +207,7 @@ async def test_restarting_answers_what_runs(backend):
     """Requests that wait when the model is replaced are answered with null at once."""
     running = asyncio.ensure_future(backend.complete(request("self.")))
     await asyncio.sleep(0)
-    loading = backend._begin_loading(backend._options)
+    loading = backend._begin_loading(backend.options)
 
     assert await running is None
     await loading
@@ -216,7 +216,7 @@ async def test_restarting_answers_what_runs(backend):
 
 async def test_loading_goes_on_without_its_caller(backend):
     """Who wanted the model may go: it is loaded for the others."""
-    caller = asyncio.ensure_future(backend.load(backend._options))
+    caller = asyncio.ensure_future(backend.load(backend.options))
     await asyncio.sleep(0)
     caller.cancel()
     await settle(backend)
@@ -227,11 +227,11 @@ async def test_loading_goes_on_without_its_caller(backend):
 
 async def test_the_newest_settings_count(backend, tiny_file, tmp_path):
     """Of two models that are asked for at the same time the later one runs, whoever is faster."""
-    missing = with_values(backend._options, {"model.name": str(tmp_path / "none.gguf")})
-    await asyncio.gather(backend.load(missing), backend.load(backend._options))
+    missing = with_values(backend.options, {"model.name": str(tmp_path / "none.gguf")})
+    await asyncio.gather(backend.load(missing), backend.load(backend.options))
     assert backend.status.state == "ready"
 
-    await asyncio.gather(backend.load(backend._options), backend.load(missing))
+    await asyncio.gather(backend.load(backend.options), backend.load(missing))
     assert backend.status.state == "error"
     assert await backend.complete(request()) is None
 
@@ -243,9 +243,9 @@ async def test_a_loader_that_fails(backend):
         raise ModelError("model.gguf is damaged: fetch it again")
 
     backend._load, works = broken, backend._load
-    await backend.load(backend._options)
+    await backend.load(backend.options)
     assert backend.status == Status("error", "model.gguf is damaged: fetch it again")
 
     backend._load = works
-    await backend.load(backend._options)
+    await backend.load(backend.options)
     assert backend.status.state == "ready"
