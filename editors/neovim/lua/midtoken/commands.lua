@@ -60,9 +60,36 @@ function M.all.report()
       if failure or not report or report == vim.NIL then
         return print('midtoken has suggested nothing yet')
       end
-      M.show('midtoken://report', vim.split(vim.inspect(report), '\n'), 'lua')
+      M.show('midtoken://report', M.json_lines(report), 'json')
     end
   )
+end
+
+--- A value as JSON on indented lines, the keys of objects in order.
+---@param value any
+---@return string[]
+function M.json_lines(value)
+  local lines = { '' }
+  ---@param one any
+  ---@param indent string
+  local function write(one, indent)
+    local is_list = type(one) == 'table' and vim.islist(one)
+    if type(one) ~= 'table' or next(one) == nil then
+      lines[#lines] = lines[#lines] .. vim.json.encode(one)
+      return
+    end
+    local keys = vim.tbl_keys(one)
+    table.sort(keys)
+    lines[#lines] = lines[#lines] .. (is_list and '[' or '{')
+    for place, key in ipairs(keys) do
+      table.insert(lines, indent .. '  ' .. (is_list and '' or vim.json.encode(key) .. ': '))
+      write(one[key], indent .. '  ')
+      lines[#lines] = lines[#lines] .. (place < #keys and ',' or '')
+    end
+    table.insert(lines, indent .. (is_list and ']' or '}'))
+  end
+  write(value, '')
+  return lines
 end
 
 --- Open Neovim's log of language servers, where midtoken's messages go.

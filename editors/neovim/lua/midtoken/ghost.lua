@@ -3,6 +3,8 @@
 -- Neovim applies a suggestion at the place where it was made. What a person has typed of it since
 -- is in the buffer already, so here only the rest is inserted.
 
+local beside = require('midtoken.beside')
+
 local M = {}
 
 M.is_there = vim.lsp.inline_completion ~= nil
@@ -97,10 +99,23 @@ function M.enable(buffer)
       buffer = buffer,
       callback = function()
         vim.lsp.inline_completion.enable(on, { bufnr = buffer })
+        beside.watch(buffer)
       end,
     })
   end
   vim.lsp.inline_completion.enable(buffer == vim.api.nvim_get_current_buf(), { bufnr = buffer })
+  beside.watch(buffer)
+end
+
+--- Ask for a suggestion at the cursor as if it had just moved there, unless one is shown. What was
+--- typed while the model was loaded was answered with nothing.
+function M.ask()
+  local buffer = vim.api.nvim_get_current_buf()
+  if vim.startswith(vim.api.nvim_get_mode().mode, 'i') and not M.is_shown(buffer) then
+    -- Neovim has no function for it, and the group is there only where it listens.
+    local group = 'nvim.lsp.inline_completion:' .. buffer
+    pcall(vim.api.nvim_exec_autocmds, 'CursorMovedI', { group = group, buffer = buffer })
+  end
 end
 
 --- Whether ghost text is shown in a buffer.
@@ -119,6 +134,7 @@ function M.step(step)
     return false
   end
   vim.lsp.inline_completion.select({ count = step })
+  beside.place(vim.api.nvim_get_current_buf())
   return true
 end
 

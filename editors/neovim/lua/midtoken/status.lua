@@ -12,9 +12,11 @@ M.current = { state = 'stopped', message = 'no file has been opened yet' }
 
 local said ---@type string? the last error that was said
 
---- Take a status over and draw status lines again. Fires the event `User MidtokenStatus`.
+--- Take a status over and draw status lines again; ask for what was typed before the model was
+--- ready. Fires the event `User MidtokenStatus`.
 ---@param status midtoken.Status
 function M.update(status)
+  local was_ready = M.current.state == 'ready' or M.current.state == 'busy'
   M.current = status
   vim.g.midtoken_status = status.state
   if status.state == 'error' and status.message ~= said then
@@ -23,6 +25,9 @@ function M.update(status)
   said = status.state == 'error' and status.message or nil
   vim.api.nvim_exec_autocmds('User', { pattern = 'MidtokenStatus', modeline = false })
   vim.cmd.redrawstatus({ bang = true })
+  if status.state == 'ready' and not was_ready then
+    require('midtoken.ghost').ask()
+  end
 end
 
 --- The status in a few words, as `midtoken loading 40 %`; empty where midtoken is not attached.
