@@ -47,6 +47,9 @@ TOKEN_BYTES = 16
 
 _BLANKS = re.compile(rb"\s*")
 
+BLANK_BYTES = 1 << 16
+"""A document with more blanks around the cursor's line is not taken for a new one."""
+
 TITLE_BYTES = 100
 """A longer file name is cut."""
 
@@ -65,6 +68,8 @@ class Prompt:
     the tokenizer's own blank before them (see `lead`) if the text begins with them."""
     kind: str
     """`fim` (text on both sides) or `left` (text before the cursor only)."""
+    lead: int = 0
+    """So many bytes at the start of `typed` are the tokenizer's own."""
 
 
 def build_prompt(
@@ -93,23 +98,25 @@ def build_prompt(
         lead: What the tokenizer puts before a text in training: a blank or nothing. The prefix is
             a text of its own; what comes after a hole, and what fills it, are not.
     """
-    line_start, _ = line_bounds(snapshot.text, snapshot.cursor)
+    line_start, line_end = line_bounds(snapshot.text, snapshot.cursor)
     encode = tokenization.encode
     reach = (budget + TYPED_TOKENS) * TOKEN_BYTES
     earlier = snapshot.text[max(0, line_start - reach - LONGEST_CHARACTER) : line_start]
     before = with_lf(_last_bytes(earlier, reach))
-    inside, typed = _anchor(_last_bytes(place.typed, reach), tokenization)
+    stop = min(snapshot.cursor, line_end)  # the cursor may stand between `\r` and `\n`
+    line = snapshot.text[max(line_start, stop - reach - LONGEST_CHARACTER) : stop]
+    inside, typed = _anchor(_last_bytes(line, reach), tokenization)
 
-    def continued(budget: int) -> tuple[list[int], bytes]:
+    def continued(budget: int) -> tuple[list[int], bytes, int]:
         text = before + inside + typed
         cut = _left_cut(text, len(before), tokenization) if anchored else len(text)
         if cut:
-            return _last_tokens(text[:cut], budget, encode, lead), text[cut:]
-        return ([], lead + text) if anchored else (encode(lead), b"")
+            return _last_tokens(text[:cut], budget, encode, lead), text[cut:], 0
+        return ([], lead + text, len(lead)) if anchored else (encode(lead), b"", 0)
 
     if fim is None:
-        ids, answer = continued(budget)
-        return Prompt((*start, *ids) or _only(root), answer, "left")
+        ids, answer, own = continued(budget)
+        return Prompt((*start, *ids) or _only(root), answer, "left", own)
 
     joined = len(place.rest) if place.closers is not None else len(place.tail)
     follows = snapshot.cursor + joined
@@ -119,8 +126,9 @@ def build_prompt(
     layout = fim.healed if anchored and fim.healed else fim.named if title and fim.named else None
     layout = layout or fim.layout
     if layout[-1] == "prefix":
-        prefix, answer = continued(budget - len(suffix))
+        prefix, answer, own = continued(budget - len(suffix))
     else:
+        own = 0
         left, answer = (before + inside, typed) if anchored else (before + inside + typed, b"")
         prefix = _last_tokens(left, budget - len(suffix), encode, lead)
     texts: dict[Gap, list[int]] = {
@@ -131,7 +139,7 @@ def build_prompt(
     head = list(start)
     for part in layout:
         head += [part] if isinstance(part, int) else texts[part]
-    return Prompt(tuple(head), answer, "fim")
+    return Prompt(tuple(head), answer, "fim", own)
 
 
 def title_of(snapshot: Snapshot, start: int, end: int) -> bytes:
@@ -142,6 +150,8 @@ def title_of(snapshot: Snapshot, start: int, end: int) -> bytes:
         start: Where the part starts that may hold text: the rest of the document is to be blank.
         end: Where it ends.
     """
+    if len(snapshot.text) - (end - start) > BLANK_BYTES:
+        return b""
     before, after = (_BLANKS.match(snapshot.text, *part) for part in ((0, start), (end,)))
     assert before is not None
     assert after is not None

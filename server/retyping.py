@@ -116,7 +116,7 @@ def exact_healing(engine: TokenEngine, prompt: Prompt, rows: RowCache, chooser: 
     report = HealingReport(
         mode="exact",
         backed_up_tokens=_taken_back(tree.backed_up, prompt.typed, tokenization),
-        backed_up_text=tree.backed_up.decode(errors="replace"),
+        backed_up_text=_persons(tree.backed_up, prompt).decode(errors="replace"),
         covers=len(choice.reading.leaves),
         tree_tokens=len(evaluated) - (TRUNK in evaluated),
         forward_passes=engine.forward_passes - passes,
@@ -196,7 +196,7 @@ def constrained_healing(
     report = HealingReport(
         mode="one" if method == "one" else "align",
         backed_up_tokens=_taken_back(retyping.owed, prompt.typed, tokenization),
-        backed_up_text=retyping.owed.decode(errors="replace"),
+        backed_up_text=_persons(retyping.owed, prompt).decode(errors="replace"),
         covers=1,
         forward_passes=engine.forward_passes - passes,
         note=note,
@@ -227,6 +227,11 @@ def _step(
     stops = np.fromiter(() if owed else chooser.stops, dtype=np.int64)
     among = np.concatenate([retyping.allowed(path, owed), stops])
     return chooser(row, owed, among, partial(retyping.admits, path))
+
+
+def _persons(owed: bytes, prompt: Prompt) -> bytes:
+    """What a person typed of the owed bytes: without the tokenizer's own blank."""
+    return owed[max(0, len(owed) - (len(prompt.typed) - prompt.lead)) :]
 
 
 def _taken_back(owed: bytes, typed: bytes, tokenization: Tokenization) -> int:

@@ -37,12 +37,15 @@ def test_the_model_reads_and_writes_what_is_there(model, document, method):
     options = CompletionOptions(method, context_tokens=500, max_tokens=6, rules_off=frozenset())
 
     generation = around(model, watched).answer(snapshot, options).generation
+    backed_up = generation.healing.backed_up_text.encode()
     bos, *tokens = watched.slots[-1].tokens
 
     assert bos == model.engine.bos
     assert {*tokens} <= {*model.tokenization.vocabulary.text_ids().tolist()}
     spelled = model.tokenization.vocabulary.decode(tokens)
     line, _ = line_bounds(text, cursor)
+    if b"\xef\xbf\xbd" not in backed_up:  # else it starts within a character
+        assert with_lf(text[:cursor]).endswith(backed_up)
     lead = b" " if model.engine.info.add_blank else b""
     whole = lead + with_lf(text[:line]) + place_at(snapshot).typed + generation.text
     common = min(len(spelled), len(whole))
@@ -50,6 +53,17 @@ def test_the_model_reads_and_writes_what_is_there(model, document, method):
     if generation.ended == "stop token":  # then all tokens are there
         assert spelled.startswith(whole)
     generation.text.decode()
+
+
+@pytest.mark.parametrize("typed", [b"", b" ", b"im"])
+@pytest.mark.parametrize("method", ["exact", "align", "one"])
+def test_the_first_blank_is_nobodys(model, typed, method):
+    """SentencePiece's own blank before a text is taken back with it, and not reported as typed."""
+    snapshot = Snapshot("a.txt", 0, typed, len(typed), "plaintext")
+
+    healing = model.complete(snapshot, CompletionOptions(method, max_tokens=1)).healing
+
+    assert typed.decode().endswith(healing.backed_up_text)
 
 
 def test_kinds_are_named(load_tiny):
