@@ -334,12 +334,12 @@ def present(snapshot: Snapshot, answer: Answer) -> Completion:
     )
     items: tuple[Item, ...] = ()
     if finished.text:
-        cursor = snapshot.cursor
+        line, character = position_at(snapshot.text, snapshot.cursor)
         items = (
             Item(
                 restore_line_ends(finished.text, line_end_of(snapshot)).decode(),
-                position_at(snapshot.text, cursor),
-                position_at(snapshot.text, cursor + finished.range_end),
+                (line, character),
+                (line, character + finished.range_end),  # closers and blanks: a byte each
                 sum(generation.logprobs) / len(generation.logprobs),
                 finished.range_end,
             ),

@@ -158,7 +158,9 @@ def position_at(text: bytes, offset: int) -> tuple[int, int]:
     Raises ValueError for an offset outside the text.
     """
     start, end = line_bounds(text, offset)
-    line = text.count(b"\n", 0, start) + text.count(b"\r", 0, start) - text.count(b"\r\n", 0, start)
+    carriages = text.count(b"\r", 0, start)
+    pairs = text.count(b"\r\n", 0, start) if carriages else 0
+    line = text.count(b"\n", 0, start) + carriages - pairs
     before = _decode(text[start : min(offset, end)])
     # The bytes of a character that is cut in half come out as up to three single ones.
     whole = _decode(text[start : min(offset + 3, end)])
