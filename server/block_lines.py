@@ -13,6 +13,7 @@ What is not here: what lines mean for a suggestion (`blocks`).
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
@@ -146,7 +147,7 @@ def opened(text: bytes, language: str, comment: bytes, known: Opened | None = No
     for line in text[position:].splitlines(keepends=True):
         if position - places[-1][0] >= SPACING:
             places.append((position, reader.inside))
-        reader.read(b"", line.rstrip(b"\r\n"), 0, True)
+        reader.skip(line.rstrip(b"\r\n"))
         position += len(line)
     if position > places[-1][0]:
         places.append((position, reader.inside))
@@ -168,6 +169,14 @@ class _Reader:
         self.comment = comment
         self.inside = inside
         self.owed: list[bytes] = []
+        self.kinds = Counter[bytes]()
+        """How many of `owed` there are of each kind."""
+
+    def skip(self, line: bytes) -> None:
+        """Take a whole line that nothing is asked of but what is open after it, brackets aside."""
+        self._scan(line, 0, 0, True)
+        self.owed.clear()
+        self.kinds.clear()
 
     def read(self, typed: bytes, generated: bytes, start: int, complete: bool) -> Line:
         """Take the next line."""
@@ -190,7 +199,8 @@ class _Reader:
 
     def _scan(self, line: bytes, cursor: int, start: int, complete: bool) -> list[Closing]:
         closings: list[Closing] = []
-        position = 0
+        position = checked = 0
+        leading = True
         while position < len(line):
             if self.inside:
                 end = line.find(self.inside, position)
@@ -205,12 +215,14 @@ class _Reader:
             text, position = token[0], token.end()
             if text in PAIRS:
                 self.owed.append(PAIRS[text])
+                self.kinds[PAIRS[text]] += 1
             elif text in PAIRS.values():
                 closed = self._close(text)
-                before = line[: token.start()].strip(b" \t)]}")
-                if token.start() >= cursor and (complete or not before):
+                leading = leading and not line[checked : token.start()].strip(b" \t)]}")
+                checked = token.start()
+                if token.start() >= cursor and (complete or leading):
                     offset = start + token.start() - cursor
-                    closings.append(Closing(offset, text, closed, not before))
+                    closings.append(Closing(offset, text, closed, leading))
             elif text == b"/*":
                 self.inside = b"*/"
             elif text in _LONG_STRINGS:
@@ -227,10 +239,12 @@ class _Reader:
 
     def _close(self, bracket: bytes) -> int:
         """Close the innermost bracket of this kind and those inside it; the depth afterwards."""
-        if bracket not in self.owed:
+        if not self.kinds[bracket]:
             return -1
-        while self.owed.pop() != bracket:
-            pass
+        closed = b""
+        while closed != bracket:
+            closed = self.owed.pop()
+            self.kinds[closed] -= 1
         return len(self.owed)
 
 

@@ -31,9 +31,11 @@ from server.rules import (
     Finished,
     Place,
     drop_chatter,
+    drop_controls,
     drop_line_separators,
     finish,
     first_line,
+    has_controls,
     repeats_next_line,
     should_stop,
 )
@@ -124,6 +126,8 @@ def should_stop_block(
     """
     if not allows_block(place, inside, multiline):
         return should_stop(place, generated)
+    if has_controls(place, generated):
+        return True
     return block_end(place, with_lf(generated), inside) is not None
 
 
@@ -150,10 +154,14 @@ def finish_block(
     if not allows_block(place, inside, multiline):
         return finish(place, generated, finished)
     generated = with_lf(generated)
+    rules = []
+    if has_controls(place, generated):
+        generated, finished = drop_controls(generated), True
+        rules.append("no control characters")
     text = drop_chatter(generated, place.typed, fences=place.fences, marks=place.chat_marks)
     if "no chatter" in place.off:
         text = generated
-    rules = ["no chatter"] if text != generated else []
+    rules += ["no chatter"] if text != generated else []
     finished = finished or text != generated
     walked = walk(place, text, inside, finished=finished)
     if walked.end is not None:

@@ -37,12 +37,20 @@ from server.snapshot import Snapshot, line_bounds, with_lf
 FOLLOWING_BYTES = 4096
 """So much of the text after the line is kept to look for repeats."""
 
+LINE_BYTES = 1 << 14
+"""So much of the start and of the end of a longer line is looked at: rules look at a line again for
+each token. A start keeps its indentation; no rule looks further."""
+
+NEAR_BYTES = 1 << 19
+"""So much text before and after the cursor is searched for what documents spell themselves."""
+
 CLOSERS_BYTES = 1024
 """A longer rest of a line counts as code: nobody waits for so many brackets to be closed."""
 
 _CHAT_MARK = re.compile(
     r"<\|\w+\|>|(?:<\|\w*\|?)+\Z|<｜[^｜\n]*(?:｜>|\Z)|\[/?INST\]|<(?:start|end)_of_turn>|<fim_\w+>".encode()
 )
+_CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _FENCE_AFTER_CODE = re.compile(rb"(.*[^\s'\"`])[ \t]*```\w*\s*\Z")
 """A fence that closes a block right after its last line; not one in a string."""
 _ROLE = re.compile(
@@ -70,7 +78,9 @@ class Place:
     """The cursor's surroundings, as far as rules look at them; line ends as models see them."""
 
     typed: bytes
+    """Of a very long line its start and its end, without what is between (`LINE_BYTES`)."""
     rest: bytes
+    """Of a very long line its start."""
     following: bytes = b""
     """What comes after the line's end, cut to `FOLLOWING_BYTES`."""
     language: str = "plaintext"
@@ -122,9 +132,15 @@ def place_at(snapshot: Snapshot, off: frozenset[str] = frozenset()) -> Place:
     start, end = line_bounds(text, cursor)
     following = with_lf(text[end : end + FOLLOWING_BYTES]).removeprefix(b"\n")
     # A cursor between `\r` and `\n` is outside the line; it counts as the line's end.
-    typed, rest = text[start : min(cursor, end)], text[cursor:end]
-    marks = re.search(rb"<\|\w", text) is not None
-    return Place(typed, rest, following, snapshot.language, marks, b"```" in text, off)
+    stop = min(cursor, end)
+    if stop - start > 2 * LINE_BYTES:
+        typed = text[start : start + LINE_BYTES] + text[stop - LINE_BYTES : stop]
+    else:
+        typed = text[start:stop]
+    rest = text[cursor : min(end, cursor + LINE_BYTES)]
+    near = text[max(0, cursor - NEAR_BYTES) : cursor + NEAR_BYTES]
+    marks = re.search(rb"<\|\w", near) is not None
+    return Place(typed, rest, following, snapshot.language, marks, b"```" in near, off)
 
 
 def finish(place: Place, generated: bytes, finished: bool) -> Finished:
@@ -149,15 +165,18 @@ def finish(place: Place, generated: bytes, finished: bool) -> Finished:
 
     if not generated:
         return nothing("the model wrote nothing")
-    shown = drop_chatter(generated, place.typed, fences=place.fences, marks=place.chat_marks)
-    text = apply("no chatter", generated, shown)
+    printed = apply("no control characters", generated, drop_controls(generated))
+    finished = finished or printed != generated
+    shown = drop_chatter(printed, place.typed, fences=place.fences, marks=place.chat_marks)
+    text = apply("no chatter", printed, shown)
     ended = text != first_line(text)
     finished = finished or ended
     text = apply("one line", text, first_line(text))
     text = apply("no line separators", text, drop_line_separators(text))
     if not text.strip():
-        if "no chatter" in rules:
-            return nothing("nothing is left (no chatter)")
+        for rule in ("no chatter", "no control characters"):
+            if rule in rules:
+                return nothing(f"nothing is left ({rule})")
         return nothing("the model ended the line" if b"\n" in generated else "nothing but blanks")
 
     if place.tail:
@@ -200,7 +219,7 @@ def should_stop(place: Place, generated: bytes) -> bool:
     quote that turns out, much later, to have started a string). Cheap enough for every token:
     a fraction of a millisecond on lines of usual length, a few milliseconds on the longest.
     """
-    if b"\n" in generated or b"\r" in generated:
+    if b"\n" in generated or b"\r" in generated or has_controls(place, generated):
         return True
     if place.tail:
         return len(word_head(generated)) < len(generated)
@@ -242,6 +261,23 @@ def _may_be_chatter(place: Place, generated: bytes) -> bool:
 def first_line(generated: bytes) -> bytes:
     """The text up to its first line end."""
     return re.split(rb"[\r\n]", generated, maxsplit=1)[0]
+
+
+def drop_controls(generated: bytes) -> bytes:
+    r"""The text up to its first control character: tabs and line ends are none.
+
+    Nobody types those, editors show them badly or not at all, and they come from models that are
+    lost. Vertical tab and form feed are among them, and so is DEL.
+
+    >>> drop_controls(b"a\tb\n\0c")
+    b'a\tb\n'
+    """
+    return _CONTROL.split(generated, maxsplit=1)[0]
+
+
+def has_controls(place: Place, generated: bytes) -> bool:
+    """Whether the text ends at a control character in it, whatever comes after that."""
+    return "no control characters" not in place.off and _CONTROL.search(generated) is not None
 
 
 def trim_end(generated: bytes) -> bytes:

@@ -133,6 +133,25 @@ class TestFinishBlock:
 
         assert result == Finished(b"\ny = 1  ", 2, ("ended at a blank line",), None)
 
+    @pytest.mark.parametrize(
+        ("generated", "text"),
+        [
+            (b"a(\n  b\0c)\nd", b"a(\n  b"),
+            (b"a\nb \x1b", b"a\nb"),
+            (b"a\x7fb\nc", b"a"),
+            (b"\0a\n", b""),
+        ],
+    )
+    def test_control_characters(self, generated, text):
+        """A text of several lines ends before the first one, which no more text changes."""
+        place = Place(b"", b"", language="python")
+        shown = finish_block(place, generated, finished=False)
+
+        assert shown.text == text
+        assert "no control characters" in shown.rules
+        assert should_stop_block(place, generated)
+        assert finish_block(place, generated + b"x\n", finished=True) == shown
+
     @given(places, texts, st.booleans(), insides)
     def test_one_line_is_left_to_rules(self, place, generated, finished, inside):
         """Where no block is allowed, everything is as with `rules` alone."""
@@ -293,9 +312,9 @@ class TestDocument:
     def test_lines_are_read_once(self, monkeypatch):
         """A new line in a long document is all that is read for it, also far from its start."""
         line, read = b"    x = f(a)  # '\n", []
-        reading = block_lines._Reader.read
+        reading = block_lines._Reader.skip
         monkeypatch.setattr(
-            block_lines._Reader, "read", lambda *args: read.append(1) or reading(*args)
+            block_lines._Reader, "skip", lambda *args: read.append(1) or reading(*args)
         )
         for lines in (500, 50_000):
             for more in range(4):

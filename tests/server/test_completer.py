@@ -154,7 +154,7 @@ class TestItems:
             assert item.start[0] == item.end[0]
             assert item.start <= item.end
             assert item.text
-            assert not {"\n", "\r"} & {*item.text}
+            assert all(char == "\t" or (char >= " " and char != "\x7f") for char in item.text)
             assert item.score <= 0
             (line, character), (_, end) = item.start, item.end
             first = offset_at(text, line + 1, character + 1)

@@ -142,6 +142,23 @@ class TestSmallRules:
         """Only blanks go."""
         assert trim_end(b" a \t") == b" a"
 
+    @pytest.mark.parametrize("control", [b"\0", b"\x0b", b"\x0c", b"\x1b", b"\x7f"])
+    def test_control_characters(self, control):
+        """The text ends before one; tabs and line ends are none, and it can be switched off."""
+        shown = finish(Place(b"x = ", b""), b"a\t1 " + control + b"b", finished=False)
+
+        assert (shown.text, shown.rules) == (
+            b"a\t1",
+            ("no control characters", "no trailing blanks"),
+        )
+        assert should_stop(Place(b"", b""), control)
+        assert finish(Place(b"", b""), control + b"b", finished=True).empty_reason == (
+            "nothing is left (no control characters)"
+        )
+        off = Place(b"", b"", off=frozenset(["no control characters"]))
+        assert finish(off, b"a" + control + b"b", finished=True).text == b"a" + control + b"b"
+        assert not should_stop(off, control)
+
     def test_drop_line_separators(self):
         """What some editors take for a line's end goes, blanks around it too; blanks alone stay."""
         assert drop_line_separators("a \u2028\x0c ".encode()) == b"a"
