@@ -7,8 +7,9 @@ import {
   State as ClientState,
 } from "vscode-languageclient/node";
 import type { Counting } from "./counting.ts";
+import { GhostText } from "./ghost_text.ts";
 import { serverSettings, switches, wantsCompletionList } from "./settings.ts";
-import { type Status, statusOf } from "./status.ts";
+import { hasModel, type Status, statusOf } from "./status.ts";
 import { whyOff } from "./switches.ts";
 
 export interface ClientOptions {
@@ -21,7 +22,12 @@ export interface ClientOptions {
 }
 
 export function createClient(options: ClientOptions): LanguageClient {
-  const { connection, settings, log, counting, onStatus } = options;
+  const { connection, settings, log, counting } = options;
+  const ghostText = new GhostText(log);
+  const onStatus = (status: Status) => {
+    ghostText.modelIs(hasModel(status));
+    options.onStatus(status);
+  };
   const client: LanguageClient = new LanguageClient("midtoken", "midtoken", connection, {
     documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
     outputChannel: log,
@@ -38,7 +44,7 @@ export function createClient(options: ClientOptions): LanguageClient {
         if (whyOff(switches(document)) !== undefined) {
           return undefined;
         }
-        const found = await next(document, position, context, token);
+        const found = await ghostText.ask(document, position, context, token, next);
         if (!token.isCancellationRequested) {
           counting.ghostText(document, found);
         }

@@ -45,6 +45,11 @@ export function statusFor(status: Status, off: string | undefined): Status {
   return off === undefined ? status : { state: "off", message: off };
 }
 
+/** Whether the server has a model that can be asked. */
+export function hasModel({ state }: Status): boolean {
+  return state === "ready" || state === "busy";
+}
+
 /** A server's notification as a status; undefined for anything that is none. */
 export function statusOf(notice: unknown): Status | undefined {
   const { state, message, percent } = (notice ?? {}) as Partial<Record<string, unknown>>;

@@ -8,7 +8,7 @@ import pytest
 
 from editors.vscode import build
 from tests.e2e.vscode.tools import Tools, install
-from tests.e2e.vscode.window import PROGRAM, Window, open_window
+from tests.e2e.vscode.window import NO_LIST, PROGRAM, Window, open_window
 
 Open = Callable[..., AbstractContextManager[Window]]
 
@@ -27,17 +27,22 @@ def extension() -> Path:
 
 @pytest.fixture(scope="session")
 def open_vscode(tools: Tools, extension: Path, tmp_path_factory: pytest.TempPathFactory) -> Open:
-    """Opens a window for a workspace; settings and other extensions may be given."""
+    """Opens a window for a workspace; settings and other extensions may be given.
+
+    VS Code's own completion list opens while somebody types only if `own_list` says so.
+    """
 
     def opened(
         workspace: Path,
         settings: dict[str, object] | None = None,
         user: dict[str, object] | None = None,
         others: Sequence[Path] = (),
+        own_list: bool = False,
     ) -> AbstractContextManager[Window]:
         machine = {"midtoken.path": str(PROGRAM)} | (settings or {})
         folder = tmp_path_factory.mktemp("vscode")
-        return open_window(tools, [extension, *others], folder, workspace, machine, user or {})
+        chosen = ({} if own_list else NO_LIST) | (user or {})
+        return open_window(tools, [extension, *others], folder, workspace, machine, chosen)
 
     return opened
 

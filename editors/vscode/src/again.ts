@@ -1,0 +1,116 @@
+/**
+ * Asking a second time for ghost text that the editor has given up on.
+ *
+ * With its own settings VS Code (seen in 1.139) waits 750 ms after a key, then drops its request and
+ * opens the completion list instead. Where that list is empty it shows nothing and never asks again,
+ * until the next key. So a request that is dropped at a place where nothing has changed is made
+ * again, once; and so is one that was answered with nothing because no model was loaded yet.
+ */
+
+export interface Place {
+  document: string;
+  version: number;
+  line: number;
+  character: number;
+}
+
+/** A request for ghost text. */
+export interface Wish {
+  place: Place;
+  /** Whether a person has asked for it, by a key or a command. */
+  explicit: boolean;
+}
+
+export interface Editor {
+  /** Where the cursor is in the editor that somebody looks at; undefined if there is none. */
+  place(): Place | undefined;
+  /** Have the editor ask now. Ends when it has its answer. */
+  ask(explicit: boolean): PromiseLike<unknown>;
+  /** The moment in which a change, a move of the cursor or another request would be told. */
+  pause(): Promise<void>;
+}
+
+export class Again {
+  private readonly editor: Editor;
+  private newest: Wish | undefined;
+  /** Asked again now, on our account. */
+  private repeated: Wish | undefined;
+  /** Where a dropped request was made again last. */
+  private repeatedAt: Place | undefined;
+  /** Answered with nothing, for want of a model. */
+  private unanswered: Wish | undefined;
+  private ready = false;
+
+  constructor(editor: Editor) {
+    this.editor = editor;
+  }
+
+  /** The editor asks. What it asks on our account is as explicit as the request was at first. */
+  asked(place: Place, explicit: boolean): Wish {
+    const first = this.repeated;
+    const wish = { place, explicit: first && isSame(first.place, place) ? first.explicit : explicit };
+    this.newest = wish;
+    this.unanswered = undefined;
+    return wish;
+  }
+
+  /** The editor does not wait for it any more. Ends when the server may be told so. */
+  async dropped(wish: Wish): Promise<void> {
+    await this.editor.pause();
+    if (this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {
+      this.repeatedAt = wish.place;
+      await this.repeat(wish, wish.explicit);
+    }
+  }
+
+  /** Answered with nothing by a server that had no model when it was asked. */
+  async missed(wish: Wish): Promise<void> {
+    this.unanswered = this.newest === wish ? wish : undefined;
+    await this.makeUp();
+  }
+
+  get isReady(): boolean {
+    return this.ready;
+  }
+
+  /** The server tells whether it has a model. */
+  async modelIs(ready: boolean): Promise<void> {
+    this.ready = ready;
+    await this.makeUp();
+  }
+
+  private async makeUp(): Promise<void> {
+    const wish = this.unanswered;
+    if (this.ready && wish) {
+      this.unanswered = undefined;
+      if (this.isWanted(wish)) {
+        // The editor has an answer for this place: only an explicit request makes it ask again.
+        await this.repeat(wish, true);
+      }
+    }
+  }
+
+  private isWanted(wish: Wish): boolean {
+    return wish === this.newest && isSame(this.editor.place(), wish.place);
+  }
+
+  private async repeat(wish: Wish, explicit: boolean): Promise<void> {
+    this.repeated = wish;
+    try {
+      await this.editor.ask(explicit);
+    } finally {
+      if (this.repeated === wish) {
+        this.repeated = undefined;
+      }
+    }
+  }
+}
+
+function isSame(one: Place | undefined, other: Place | undefined): boolean {
+  return (
+    one?.document === other?.document &&
+    one?.version === other?.version &&
+    one?.line === other?.line &&
+    one?.character === other?.character
+  );
+}
