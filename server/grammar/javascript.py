@@ -11,7 +11,7 @@ from importlib.resources import files
 from server.grammar.brackets_window import LONGEST, bracket_window
 from server.grammar.rungs import Ladder, Rung, Source
 
-_CLASS = rb"\[(?:[^\]\\\n]|\\.){0,2000}+\]"
+_CLASS = rb"\[(?:[^\]\\\n]|\\.){0,500}+\]"
 _BODY = rb"(?:[^/\\\[\n*]|\\.|" + _CLASS + rb")(?:[^/\\\[\n]++|\\.|" + _CLASS + rb")*+/"
 """A regular expression behind its first slash. The limit keeps a text of slashes and brackets from
 being scanned again from each of them to its end."""
@@ -27,7 +27,7 @@ _SKIPPED = (
     + _BODY
     + rb"[a-z]*\.(?:test|exec)\b"
     rb"|(?<=[\w$)\]])\s*/(?![/*])|(?<=[\w$)\]]!)\s*/(?![/*])"
-    rb"|/(?=[^/*])" + _BODY
+    rb"|(?<!\\)/(?=[^/*])" + _BODY
 )
 _OPENERS = rb"`|(?:(?<![.\w$])(?:if|while|for|with)\s*(?:await\s*)?)?\(|[{\[]"
 _TAG = (
@@ -56,7 +56,7 @@ TEMPLATE_TEXT = {
 JSX_TEXT = TEMPLATE_TEXT | {
     b"<": re.compile(
         rb"(?P<skip>\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z)|//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)|=>"
-        rb"|<[^<>{}\n]*>)|(?P<open>[{>])|(?P<close>/\s*[-\w$.:]*\s*>)"
+        rb"|<[^<>{}\n]*>)|(?P<open>[{>])|(?P<close>/\s*+[-\w$.:]*+\s*+>)"
     ),
     b">": re.compile(rb"(?P<open>\{|<(?!/))|(?P<close><(?=/))"),
 }

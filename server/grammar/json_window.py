@@ -37,6 +37,9 @@ MOST_ITEMS = 64
 MOST_SCALAR = 80
 """Bytes of a string or number that a window for a schema keeps as it is."""
 
+MOST_PIECES = 50_000
+"""Pieces of a text that are put together, at some 1 us each."""
+
 LONG = 2048
 """Bytes of members that are worth being remembered."""
 
@@ -133,9 +136,16 @@ def _pieces(one: Container, since: int = 0) -> list[Piece]:
     """The pieces of a container's text from a place in it on, first to last."""
     pieces, own = list[Piece](), one.own
     while own is not None and own.end >= since:
+        _limit(len(pieces))
         pieces.append(own)
         own = own.before
     return pieces[::-1]
+
+
+def _limit(pieces: int) -> None:
+    """Raises GrammarError if a text has more pieces than anybody writes between two commas."""
+    if pieces > MOST_PIECES:
+        raise GrammarError(f"more than {MOST_PIECES:,} brackets and comments decide")
 
 
 def _own(text: bytes, one: Container) -> bytes:
@@ -148,6 +158,7 @@ def _last(text: bytes, one: Container) -> tuple[bool, bytes]:
     parts, own = list[bytes](), one.own
     while own is not None:
         run = text[own.start : own.end]
+        _limit(len(parts) // 2)
         parts.append(own.mark)
         commas = [match.end() for match in _members(run)]
         if commas:

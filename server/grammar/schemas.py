@@ -26,6 +26,7 @@ from server.grammar.json_window import has_comments, is_at_top, schema_window
 from server.grammar.ladder import COMPILE_S
 from server.grammar.rungs import Ladder, Rung, Source
 from server.grammar.schema_nodes import MOST_BYTES
+from server.plain_files import fault_of, shortened
 
 HEAD = 1 << 14
 """Bytes from the start of a document in which its `$schema` is looked for."""
@@ -130,9 +131,8 @@ def _load(file: _File) -> Schema | GrammarError:
     """Read a schema; what is wrong is kept, too."""
     path = file.path
     try:
-        # What is no plain file might never end.
-        if not path.is_file():
-            return GrammarError(f"the schema {path} is missing, or no file")
+        if fault := fault_of(path):
+            return GrammarError(f"the schema {shortened(path)} {fault}")
         with path.open("rb") as opened:
             text = opened.read(MOST_BYTES + 1)
         return compile_schema(str(path), text, file.comments, file.escapes)

@@ -41,7 +41,9 @@ _NESTED_COMMENT = re.compile(rb"(?P<open>/\*)|(?P<close>\*/)")
 _C_LINE = rb"//(?:[^\n\\]++|\\\n|\\)*+"
 _C_COMMENTS = _C_LINE + rb"|" + _COMMENT
 _DIRECTIVE = (
-    rb"#(?:[^\n\"'/\\]++|\\\n|\\|\"(?:[^\"\\\n]|\\[\s\S])*\"|'(?:[^'\\\n]|\\[\s\S])*'|"
+    # A quote may stand alone: then it is not looked for a partner far beyond.
+    rb"#(?:[^\n\"'/\\]++|\\\n|\\|\"(?:[^\"\\\n]++|\\[\s\S]){0,200}+\""
+    rb"|'(?:[^'\\\n]++|\\[\s\S]){0,200}+'|"
     + _C_COMMENTS
     + rb"|[\"'/])*+"
 )
@@ -61,7 +63,7 @@ _BRANCH = rb"(?P<open># {0,8}(?:el|if 0\b)|[(\[{])|(?P<close>[)\]}])|"
 C = Lexemes(
     re.compile(
         _BRANCH
-        + rb"(?P<skip>\b[0-9][0-9A-Za-z_.]*(?:'[0-9A-Za-z_]+)+|"
+        + rb"(?P<skip>(?<![\w.])\.?[0-9][0-9A-Za-z_.]*+(?:'[0-9A-Za-z_]++)++|"
         + b"|".join((_C_COMMENTS, _DIRECTIVE, _C_RAW, _STRING, _CHAR))
         + rb")"
     ),
@@ -83,7 +85,7 @@ CSHARP = Lexemes(
                 _LINE,
                 _COMMENT,
                 rb"(?m:^)[ \t]*#[^\n]*",  # in a hole it is a format
-                rb"\$*(?P<quotes>\"{3,})[\s\S]*?(?:(?P=quotes)|\Z)",
+                rb"(?:(?<!\$)\$++)?(?P<quotes>\"{3,32}+)[\s\S]*?(?:(?P=quotes)|\Z)",
                 rb"@\"(?:[^\"]++|\"\")*+(?:\"|\Z)",
                 _STRING,
                 _CHAR,
@@ -163,13 +165,15 @@ _SQL_DOUBTS = (
     rb"\"\"\"",
     rb"\b[nN]?[qQ]'",
     rb"/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+/\*",
-    rb"[#\\][^\n\"'`()\[\]{}/$\\-]*[\"'`()\[\]{}/$\\-][^\n]*(?:\n|\Z)",
+    rb"[#\\][^\n\"'`()\[\]{}/$\\-]*+[^\n]++(?:\n|\Z)",
     rb"\{[{%#][^\n]*(?:\n|\Z)",
     rb"\b[sS][tT][dD][iI][nN]\b",
 )
 
 _SQL_SKIP = (
     rb"--[^\n]*",
+    # The rest of a line without such doubts, but `stdin`: not looked for again at each `#`.
+    rb"[#\\](?:[^\n\"'`()\[\]{}/$\\sS-]++|(?<=\w)[sS]|[sS](?![tT][dD][iI][nN]\b))*+",
     rb"\b[eE]'(?:[^'\\]++|\\[\s\S]|'')*+(?:'|\\?\Z)",
     rb"/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+(?:\*/|\Z)",
     rb"\$(?P<tag>(?:[A-Za-z_]\w*)?)\$[\s\S]*?(?:\$(?P=tag)\$|\Z)",
@@ -187,7 +191,7 @@ SQL = Lexemes(
         + rb")"
     ),
     # Nothing matters behind such a place. By the last byte of what matches.
-    dict.fromkeys((b"'", b'"', b"*", b"\n", b"n", b"N"), re.compile(rb"(?P<skip>[^\n]*\n)")),
+    dict.fromkeys((b"'", b'"', b"*", b"\n", b"n", b"N"), re.compile(rb"(?P<skip>\n)")),
 )
 
 

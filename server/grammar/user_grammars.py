@@ -12,6 +12,7 @@ from server.errors import GrammarError
 from server.grammar.attached import attached, version_of
 from server.grammar.gbnf import gbnf_to_lark
 from server.grammar.rungs import Ladder, Rung, Source, whole
+from server.plain_files import fault_of, shortened
 
 MOST_TERMINALS = 1000
 """Terminals that a grammar may define: where they are made of each other, compiling takes time that
@@ -65,9 +66,8 @@ def read_grammar(path: Path) -> str:
     if path.suffix not in {".lark", ".gbnf"}:
         raise GrammarError(f"the grammar {path} should end in .lark or .gbnf")
     try:
-        # What is no plain file might never end.
-        if not path.is_file():
-            raise GrammarError(f"the grammar {path} is missing, or no file")
+        if fault := fault_of(path):
+            raise GrammarError(f"the grammar {shortened(path)} {fault}")
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:

@@ -16,8 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from server.errors import GrammarError
+
 STRETCH = 4096
 """Bytes that are looked through for the entry that a line without one may belong to."""
+
+MOST_LINES = 8192
+"""Lines that are read for a window, at some 15 us each. Most are passed over unread."""
+
+NEAREST = 64
+"""Lines in the first block that is searched for the next one to read."""
 
 KNOWN = 2
 """Texts whose lines are remembered."""
@@ -52,28 +60,37 @@ def yaml_window(before: bytes) -> bytes:
 
     Args:
         before: The text before the cursor, with `\n` line ends.
+
+    Raises:
+        GrammarError: More lines decide than anybody writes.
     """
     start = before.rfind(b"\n") + 1
     kept = [before[start:]]
     below = _read(kept[0])
     stretch: list[bytes] = []  # all lines above a line that is no entry
+    length = 0  # of these, with their ends
+    read = 0
     closed = 0  # brackets in the column of `below` that end above it
     lines = _lines(before[:start])
     index = lines.count
     while index and (below is None or below.column > 0 or below.is_item or not below.is_entry):
         index = lines.above(index, below) if below is None or below.is_entry else index - 1
         text = lines.line(index)
+        read += 1
+        if read > MOST_LINES:
+            raise GrammarError(f"more than {MOST_LINES:,} lines decide what may follow")
         if _DOCUMENT.match(text):
             stretch.append(text)
             break
         line = _read(text)
         if below is not None and not below.is_entry:
             stretch.append(text)
+            length += len(text) + 1
             if line is not None and line.is_entry and line.column <= below.column:
                 kept += stretch
-                below, stretch = line, []
-            elif sum(map(len, stretch)) > STRETCH:
-                below, stretch = _Line(below.column, is_entry=True, is_item=False), []
+                below, stretch, length = line, [], 0
+            elif length > STRETCH:
+                below, stretch, length = _Line(below.column, is_entry=True, is_item=False), [], 0
         elif line is not None:
             beside = below is not None and line.column == below.column
             if below is None or _hangs(below, line) or (beside and line.opens and not closed):
@@ -106,13 +123,15 @@ class _Lines:
         self._starts: NDArray[np.int64] = np.concatenate(([0], ends + 1))[:-1]
         filled = np.flatnonzero(signs != _SPACE)
         first = filled[np.searchsorted(filled, self._starts)]
-        sign, after, last = signs[first], signs[first + 1], signs[np.maximum(ends - 1, 0)]
+        shown = np.flatnonzero((signs != _SPACE) & (signs != _TAB))
+        last = signs[shown[np.maximum(np.searchsorted(shown, ends) - 1, 0)]]
+        sign, after = signs[first], signs[first + 1]
         self._columns = first - self._starts
         self._is_text = (sign != _NEWLINE) & (sign != _HASH)
         self._is_item = (sign == _DASH) & _is_blank(after)
         mark = (sign == _DASH) | (sign == _DOT)
         self._is_mark = mark & (after == sign) & (signs[first + 2] == sign) & (self._columns == 0)
-        self._has_brackets = np.isin(sign, _BRACES) | np.isin(last, _BRACES) | _is_blank(last)
+        self._has_brackets = np.isin(sign, _BRACES) | np.isin(last, _BRACES)
 
     def line(self, index: int) -> bytes:
         """A line without its end."""
@@ -126,16 +145,27 @@ class _Lines:
             index: The line's number, counted from 0.
             below: What it tells, which is an entry; None for a line without text.
         """
-        wanted = self._is_text[:index]
-        if below is not None:
-            columns = self._columns[:index]
-            beside = self._has_brackets[:index]
-            if below.is_item:
-                beside = beside | ~self._is_item[:index]
-            hangs = (columns < below.column) | ((columns == below.column) & beside)
-            wanted = (wanted & hangs) | self._is_mark[:index]
-        found = np.flatnonzero(wanted)
-        return int(found[-1]) if len(found) else 0
+        end, size = index, NEAREST
+        while end:
+            start = max(0, end - size)
+            found = np.flatnonzero(self._wanted(slice(start, end), below))
+            if len(found):
+                return start + int(found[-1])
+            end, size = start, 4 * size
+        return 0
+
+    def _wanted(self, block: slice, below: _Line | None) -> NDArray[np.bool_]:
+        """Which lines of a block may matter to one below it."""
+        wanted: NDArray[np.bool_] = self._is_text[block]
+        if below is None:
+            return wanted
+        columns = self._columns[block]
+        beside = self._has_brackets[block]
+        if below.is_item:
+            beside = beside | ~self._is_item[block]
+        hangs = (columns < below.column) | ((columns == below.column) & beside)
+        hanging: NDArray[np.bool_] = (wanted & hangs) | self._is_mark[block]
+        return hanging
 
 
 _known: deque[_Lines] = deque(maxlen=KNOWN)

@@ -143,6 +143,47 @@ def test_a_text_that_is_searched_in_stretches(parts, cut):
             assert bracket_window(text, lexemes, inner) == whole
 
 
+@settings(max_examples=200)
+@given(st.lists(texts | st.just(b"x" * 5000), max_size=4), st.integers(1, 20), texts)
+def test_a_long_scan_goes_on_with_the_next_request(parts, most, typed):
+    """Also while the person types."""
+    text = b"".join(parts)
+    for lexemes, inner in ((LEXEMES, {}), (WITH_TEMPLATES, TEMPLATES)):
+        brackets_window._scans.clear()
+        whole = bracket_window(text + typed, lexemes, inner)
+        brackets_window._scans.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(brackets_window, "MOST_STEPS", most)
+            found = [_window_or_none(text, lexemes, inner)]
+            while found[-1] is None:
+                assert len(found) <= 2 + len(text)
+                found.append(_window_or_none(text + typed, lexemes, inner))
+            patch.setattr(brackets_window, "MOST_STEPS", 1 << 30)
+            assert bracket_window(text + typed, lexemes, inner) == whole
+
+
+def _window_or_none(text, lexemes, inner):
+    try:
+        return bracket_window(bytes(bytearray(text)), lexemes, inner)
+    except GrammarError:
+        return None
+
+
+def test_a_hostile_text_is_left_after_so_much_work(monkeypatch):
+    """Closers without an opener, and such that are compared with many openers."""
+    next_one, searched = brackets_window._next, []
+
+    def counted(text, pattern, position):
+        searched.append(position)
+        return next_one(text, pattern, position)
+
+    monkeypatch.setattr(brackets_window, "_next", counted)
+    for text in (b")" * 400_000, b"(" * 1999 + b"]" * 400_000, b"{}" * 400_000):
+        searched.clear()
+        assert _window_or_none(text, LEXEMES, {}) is None
+        assert len(searched) <= brackets_window.MOST_STEPS
+
+
 def test_text_without_lexemes_is_searched_once(monkeypatch):
     """As in a table of numbers."""
     text, searched = b"{\n" + b"  0x01, 0x02,\n" * 20_000, []
@@ -165,9 +206,9 @@ def test_a_key_stroke_scans_a_few_lines(monkeypatch):
     text, steps = b"{\n" + line * 10_000, []
     go_on = brackets_window._go_on
 
-    def counted(text, lexemes, texts, closer, places):
-        steps.append(len(text) - places[-1].position)
-        return go_on(text, lexemes, texts, closer, places)
+    def counted(text, lexemes, texts, closer, places, since):
+        steps.append(len(text) - since.position)
+        return go_on(text, lexemes, texts, closer, places, since)
 
     monkeypatch.setattr(brackets_window, "_go_on", counted)
     middle = 2 + len(line) * 5000
