@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from server.engine.gguf_reader import BOOL, NUMBERS, Array, HeaderReader, Scalar, Tensor
 from server.errors import ModelError
+from server.plain_files import MISSING, fault_of, shortened
 
 DEFAULT_ALIGNMENT = 32
 
@@ -134,6 +135,11 @@ def read_metadata(path: Path) -> Metadata:
     Raises ModelError for a file that cannot be read, is no GGUF file, or has a damaged header; the
     tensors' bytes are not looked at (`check_whole`).
     """
+    fault = fault_of(path)
+    if fault == MISSING:
+        raise ModelError(f"{path}: there is no such model file")
+    if fault:
+        raise ModelError(f"{shortened(path)}: {fault}; give the path of a GGUF file")
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -141,10 +147,6 @@ def read_metadata(path: Path) -> Metadata:
                 raise ModelError(f"{path}: the file is empty; pull it again")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return parse(data, path)
-    except FileNotFoundError as error:
-        raise ModelError(f"{path}: there is no such model file") from error
-    except IsADirectoryError as error:
-        raise ModelError(f"{path}: is a directory, not a model file") from error
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: cannot be read: {error}") from error
 

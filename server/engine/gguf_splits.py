@@ -31,9 +31,10 @@ def check_files(path: Path) -> None:
     if missing:
         named = ", ".join(missing[:NAMED])
         more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        is_are, it = ("is", "it") if len(missing) == 1 else ("are", "them")
         raise ModelError(
-            f"{path}: {len(missing)} of its {len(files)} files are missing ({named}{more}); put "
-            "them beside it, or pull the model again"
+            f"{path}: {len(missing)} of its {len(files)} files {is_are} missing ({named}{more}); "
+            f"put {it} beside it, or pull the model again"
         )
     for file in files:
         check_whole(file)

@@ -39,6 +39,7 @@ from server.engine.llama_vocabulary import (
     stop_tokens,
     vocabulary_of,
 )
+from server.engine.loaded_files import check_unchanged
 from server.errors import Cancelled, EngineError
 
 
@@ -83,6 +84,7 @@ class LlamaEngine:
         """Take a loaded model over; `close` frees it."""
         self._loaded: Loaded | None = loaded
         self._context = loaded.context
+        self._files = loaded.files
         self._fim = fim_tokens(announced_marks(loaded.vocabulary), vocabulary, loaded.info.name)
         self._info = replace(loaded.info, fill_in=self._fim.dialect if self._fim else None)
         marks = self._fim.marks if self._fim else frozenset()
@@ -152,6 +154,7 @@ class LlamaEngine:
     def open(self, tokens: Sequence[int]) -> Slot:
         """A slot whose text is `tokens`. Raises EngineError if they are none or too many."""
         self._check_open()
+        check_unchanged(self._files)
         text = list(tokens)
         self._check_tokens(text)
         if not text:

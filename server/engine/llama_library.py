@@ -1,9 +1,11 @@
 """The llama.cpp library in this process: loading it, its log, and stopping it from another thread.
 
-Three habits of the library are tamed here, each once for the whole process:
+Four habits of the library are tamed here, each once for the whole process:
 
 - Idle OpenMP threads busy-wait by default, which on a shared machine costs several times the work
   itself: `OMP_WAIT_POLICY` is set before the library is loaded, unless the user has set it.
+- Where an assertion fails, it starts a debugger, if there is one, to print where: that may wait for
+  ever, and writes to standard output. `GGML_NO_BACKTRACE` is set before the library is loaded.
 - It logs to the terminal: the log goes to `logging.getLogger("midtoken.llama")`.
 - It asks a callback some hundred times a step whether to stop. A Python function there takes the
   interpreter's lock each time and slows decoding by half, so `AbortFlag` gives it a C function.
@@ -49,6 +51,7 @@ def load_library() -> ModuleType:
     Raises EngineError if llama-cpp-python or its library can't be loaded.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     try:
         from llama_cpp import llama_cpp as library
     except (ImportError, OSError, RuntimeError) as error:

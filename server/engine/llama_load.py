@@ -17,7 +17,8 @@ from typing import Literal
 
 from server.engine import Lora, ModelInfo
 from server.engine.gguf import read_metadata
-from server.engine.gguf_splits import check_files, tensor_count
+from server.engine.gguf_numbers import check_numbers
+from server.engine.gguf_splits import check_files, parts, tensor_count
 from server.engine.llama_gpu import Offload, device_bytes, missing_note, read_offload
 from server.engine.llama_library import (
     Pointer,
@@ -26,9 +27,10 @@ from server.engine.llama_library import (
     load_library,
     no_blank_before_texts,
 )
-from server.engine.llama_lora import attach
+from server.engine.llama_lora import attach, check_adapter
 from server.engine.llama_room import check_room
 from server.engine.llama_vocabulary import VOCABULARY_TYPES
+from server.engine.loaded_files import LoadedFile, as_they_are
 from server.errors import EngineError, ModelError
 
 BRANCHES = 28
@@ -86,26 +88,39 @@ class Loaded:
     """Tokens of a sliding window, 0 for none."""
     trained_tokens: int
     """The longest text that the model was trained for."""
+    files: tuple[LoadedFile, ...]
+    """Where its weights are mapped from."""
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What is known of a model's files before they are loaded."""
+
+    add_blank: bool
+    """Whether the tokenizer puts a blank before a text."""
+    files: tuple[LoadedFile, ...]
 
 
 def load_model(path: Path, options: EngineOptions) -> Loaded:
     """Load a model file and make a context for it.
 
-    Raises ModelError if the file is missing, damaged, or not a model that can generate text, and
-    EngineError if the options make no sense or there is not enough memory.
+    Raises ModelError if the file is missing, damaged, or not a model that can generate text, or if
+    its adapter is, and EngineError if the options make no sense or there is not enough memory.
     """
     _check_options(options)
-    add_blank = _check_file(path)
+    checked = _check_file(path)
+    if options.lora:
+        check_adapter(options.lora, [file.path for file in checked.files])
     asked = -1 if options.gpu_layers == "auto" else options.gpu_layers
     if not load_library().llama_supports_gpu_offload():
-        return _load_on(path, options, 0, add_blank, missing_note(asked))
+        return _load_on(path, options, 0, checked, missing_note(asked))
     try:
-        return _load_on(path, options, asked, add_blank, None)
+        return _load_on(path, options, asked, checked, None)
     except (ModelError, EngineError) as error:
         if options.gpu_layers != "auto":
             raise
         note = f"the GPU can't be used, and everything runs on the CPU: {error}"
-    return _load_on(path, options, 0, add_blank, note)
+    return _load_on(path, options, 0, checked, note)
 
 
 def free(loaded: Loaded) -> None:
@@ -132,24 +147,30 @@ def _check_options(options: EngineOptions) -> None:
         )
 
 
-def _check_file(path: Path) -> bool:
-    """Find out what is wrong with a file, and whether its tokenizer puts a blank before a text."""
-    check_files(path)
+def _check_file(path: Path) -> _Checked:
+    """Find out what is wrong with a model's files. What changes from here on is noticed later."""
     metadata = read_metadata(path)
+    try:
+        files = as_they_are(parts(metadata))
+    except OSError:
+        check_files(path)  # says which are missing
+        raise
+    check_files(path)
     if not tensor_count(metadata):
         raise ModelError(f"{path}: holds only a vocabulary, no weights; choose a whole model")
-    # llama.cpp ends the process for this one, while it reports other damage.
+    # llama.cpp ends the process for these, while it reports other damage.
+    check_numbers(metadata, tensor_count(metadata))
     key = "tokenizer.ggml.tokens"
     if key in metadata:
         tokens = metadata.strings(key)
         if len(set(tokens)) < len(tokens):
             raise ModelError(f"{path}: is damaged (two tokens are the same); pull it again")
     is_sentencepiece = metadata.text("tokenizer.ggml.model", "none") == "llama"
-    return metadata.flag("tokenizer.ggml.add_space_prefix", is_sentencepiece)
+    return _Checked(metadata.flag("tokenizer.ggml.add_space_prefix", is_sentencepiece), files)
 
 
 def _load_on(
-    path: Path, options: EngineOptions, gpu_layers: int, add_blank: bool, note: str | None
+    path: Path, options: EngineOptions, gpu_layers: int, checked: _Checked, note: str | None
 ) -> Loaded:
     with collected_log() as log:
         model = _load(path, options, gpu_layers)
@@ -158,7 +179,7 @@ def _load_on(
             raise ModelError(f"{path}: llama.cpp can't load it: {last_error(log)}{remedy}")
         try:
             offload = read_offload(log, gpu_layers, note)
-            return _with_context(path, options, model, add_blank, offload, log)
+            return _with_context(path, options, model, checked, offload, log)
         except BaseException:
             load_library().llama_model_free(model)
             raise
@@ -193,7 +214,7 @@ def _with_context(
     path: Path,
     options: EngineOptions,
     model: Pointer,
-    add_blank: bool,
+    checked: _Checked,
     offload: Offload,
     log: list[tuple[int, str]],
 ) -> Loaded:
@@ -237,7 +258,7 @@ def _with_context(
         )
     if options.lora:
         try:
-            attach(options.lora, model, context, _metadata(model, b"general.architecture"))
+            attach(options.lora, model, context)
         except ModelError:
             library.llama_free(context)
             raise
@@ -255,13 +276,22 @@ def _with_context(
         add_bos=bool(library.llama_vocab_get_add_bos(vocabulary)),
         trees=divisible,
         memory=memory,
-        add_blank=add_blank,
+        add_blank=checked.add_blank,
         lora=options.lora,
         device_bytes=device_bytes(log, offload.names),
     )
     trained = int(library.llama_model_n_ctx_train(model)) or info.context_tokens
     return Loaded(
-        model, context, vocabulary, info, n_ubatch, n_sequences, divisible, window, trained
+        model,
+        context,
+        vocabulary,
+        info,
+        n_ubatch,
+        n_sequences,
+        divisible,
+        window,
+        trained,
+        checked.files,
     )
 
 

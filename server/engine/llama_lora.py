@@ -9,26 +9,54 @@ adapters at a time. llama.cpp frees an adapter together with its model.
 
 import ctypes
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from server.engine import Lora
-from server.engine.gguf import check_whole, read_metadata
+from server.engine.gguf import Metadata, check_whole, read_metadata
 from server.engine.llama_library import Pointer, collected_log, last_error, load_library
 from server.errors import ModelError
+from server.plain_files import MISSING, fault_of
 
 
-def attach(lora: Lora, model: Pointer, context: Pointer, architecture: str) -> None:
-    """Make a context add an adapter to its model.
+def check_adapter(lora: Lora, files: Sequence[Path]) -> None:
+    """Find out what is wrong with an adapter, as far as headers tell.
 
     Args:
-        lora: The adapter's file, and how much of it counts.
-        model: The model, which owns the adapter from now on.
-        context: The context.
-        architecture: The model's, as `general.architecture` names it.
+        lora: The adapter.
+        files: All files of the model, the one with its metadata first.
 
     Raises ModelError if the file is missing, damaged, no adapter, or one for another model.
     """
-    _check_adapter(Path(lora.path), architecture)
+    path = Path(lora.path)
+    if fault_of(path) == MISSING:
+        raise ModelError(f"{path}: there is no such adapter file")
+    check_whole(path)
+    metadata = read_metadata(path)
+    kind = metadata.text("adapter.type", "") or metadata.text("general.type", "model")
+    if kind != "lora":
+        raise ModelError(f"{path}: is no LoRA adapter but of the type {kind!r}; give another file")
+    made_for = metadata.text("general.architecture", "")
+    architecture = read_metadata(files[0]).text("general.architecture", "")
+    if made_for != architecture:
+        raise ModelError(
+            f"{path}: is an adapter for models of the architecture {made_for!r}, and this one's is "
+            f"{architecture!r}; choose the model that it was made for"
+        )
+    if "adapter.alora.invocation_tokens" in metadata:
+        raise ModelError(
+            f"{path}: is an activated adapter (aLoRA), which counts only after certain tokens; "
+            "these can't be used here"
+        )
+    shapes = {tensor.name: tensor.shape for file in files for tensor in read_metadata(file).tensors}
+    _check_shapes(metadata, shapes)
+
+
+def attach(lora: Lora, model: Pointer, context: Pointer) -> None:
+    """Make a context add an adapter that was checked to its model, which owns it from now on.
+
+    Raises ModelError if llama.cpp can't use it.
+    """
     library = load_library()
     with collected_log() as log:
         adapter = library.llama_adapter_lora_init(model, os.fsencode(lora.path))
@@ -40,20 +68,29 @@ def attach(lora: Lora, model: Pointer, context: Pointer, architecture: str) -> N
         raise ModelError(f"{lora.path}: llama.cpp refuses the adapter; use the model without it")
 
 
-def _check_adapter(path: Path, architecture: str) -> None:
-    check_whole(path)
-    metadata = read_metadata(path)
-    kind = metadata.text("adapter.type", "") or metadata.text("general.type", "model")
-    if kind != "lora":
-        raise ModelError(f"{path}: is no LoRA adapter but of the type {kind!r}; give another file")
-    made_for = metadata.text("general.architecture", "")
-    if made_for != architecture:
-        raise ModelError(
-            f"{path}: is an adapter for models of the architecture {made_for!r}, and this one's is "
-            f"{architecture!r}; choose the model that it was made for"
-        )
-    if "adapter.alora.invocation_tokens" in metadata:
-        raise ModelError(
-            f"{path}: is an activated adapter (aLoRA), which counts only after certain tokens; "
-            "these can't be used here"
-        )
+def _check_shapes(adapter: Metadata, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Compare an adapter's matrices with those of the model that they are added to.
+
+    A change of a matrix is the product of two: `lora_a` has its columns, `lora_b` its rows. Shapes
+    are as in the files: columns first.
+    """
+    found = {tensor.name: tensor.shape for tensor in adapter.tensors}
+    for name, shape in found.items():
+        changed, part = name.rpartition(".")[::2]
+        # Embeddings are looked up, not multiplied: there the two have changed places.
+        if part not in {"lora_a", "lora_b"} or changed.endswith("token_embd.weight"):
+            continue
+        known = shapes.get(changed)
+        if known is None:
+            raise _misfit(adapter.path, f"the model has no tensor {changed}")
+        own, theirs = (shape[:1], known[:1]) if part == "lora_a" else (shape[1:2], known[1:2])
+        if own != theirs:
+            shown = [" x ".join(map(str, sizes)) for sizes in (shape, known)]
+            raise _misfit(adapter.path, f"{name} is {shown[0]}, and the model's tensor {shown[1]}")
+
+
+def _misfit(path: Path, reason: str) -> ModelError:
+    return ModelError(
+        f"{path}: the adapter does not fit the model: {reason}; choose the model that it was made "
+        "for"
+    )

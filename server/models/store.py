@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from server.errors import ModelError
 from server.models.catalog import CATALOG, Model, ModelFile
 from server.models.files import Progress, in_all, megabytes, no_progress, sha256_of
+from server.plain_files import MISSING, fault_of, shortened
 
 GGUF_MAGIC = b"GGUF"
 _SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.ASCII)
@@ -85,7 +86,7 @@ def find_model(name: str) -> Model:
         return CATALOG[name]
     similar = difflib.get_close_matches(name, CATALOG, n=1)
     hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(CATALOG)}"
-    raise ModelError(f"there is no model called {name!r}: {hint}")
+    raise ModelError(f"there is no model called {shortened(name)!r}: {hint}")
 
 
 def resolve(name_or_path: str) -> Path:
@@ -98,12 +99,13 @@ def resolve(name_or_path: str) -> Path:
     if name_or_path in CATALOG:
         return _resolve_model(CATALOG[name_or_path])
     path = expanded(name_or_path)
-    if path.is_file():
+    fault = fault_of(path)
+    if fault is None:
         return _checked_gguf(path)
-    if path.is_dir():
-        raise ModelError(f"{path} is a folder: give the GGUF file in it")
+    if not fault.startswith(MISSING):
+        raise ModelError(f"{shortened(path)} {fault}: give the path of a GGUF file")
     if path.suffix == ".gguf" or "/" in name_or_path or os.sep in name_or_path:
-        raise ModelError(f"there is no file {path}")
+        raise ModelError(f"there is no file {shortened(path)}{fault.removeprefix(MISSING)}")
     return path_of(find_model(name_or_path))  # raises, with the names there are
 
 

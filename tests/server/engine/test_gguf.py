@@ -192,8 +192,8 @@ class TestDamage:
             read_metadata(tmp_path / "none.gguf")
 
     def test_directory(self, tmp_path):
-        """A directory is called one."""
-        with pytest.raises(ModelError, match="is a directory"):
+        """A folder is called one."""
+        with pytest.raises(ModelError, match="is a folder"):
             read_metadata(tmp_path)
 
     def test_empty_file(self, tmp_path):

@@ -77,6 +77,18 @@ def test_missing_files(whole):
     assert f"and {len(names) - 5} more); put them beside it" in message
 
 
+def test_one_missing_file(whole):
+    """Of a single one no more is said."""
+    first = split_model(whole, 8)
+    missing = parts(read_metadata(first))[1]
+    missing.unlink()
+
+    with pytest.raises(
+        ModelError, match=rf"1 of its \d files is missing \({missing.name}\); put it"
+    ):
+        load(first, OPTIONS)
+
+
 def test_cut_file(whole):
     """A file in the middle that is too short is named."""
     first = split_model(whole, 5)

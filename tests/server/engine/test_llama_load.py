@@ -37,7 +37,7 @@ def test_missing_file(tmp_path):
 
 def test_directory(tmp_path):
     """A folder is no model."""
-    assert "is a directory" in refused(tmp_path)
+    assert "is a folder" in refused(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"GG", b"\x7fELF" + bytes(4000), b"GGUF" + bytes(4000)])

@@ -72,8 +72,14 @@ def test_is_what_it_says(tiny, tmp_path, adapter):
     [
         ({"architecture": "gemma3"}, "for models of the architecture 'gemma3', and this one's is"),
         ({"kind": "control_vector"}, "is no LoRA adapter but of the type 'control_vector'"),
-        ({"width": 32}, "the adapter does not fit the model"),
-        ({"tensor": "attn_nothing.weight"}, "the adapter does not fit the model"),
+        (
+            {"width": 32},
+            "does not fit the model: blk.0.attn_q.weight.lora_a is 32 x 2, and the model's tensor",
+        ),
+        (
+            {"tensor": "attn_nothing.weight"},
+            "does not fit the model: the model has no tensor blk.0.attn_nothing.weight; choose",
+        ),
         ({"activated": True}, "is an activated adapter"),
     ],
 )

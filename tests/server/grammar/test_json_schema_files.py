@@ -140,7 +140,7 @@ class TestLadder:
     @pytest.mark.parametrize(
         ("content", "reason"),
         [
-            (None, "is missing, or no file"),
+            (None, "is missing"),
             (b'{\n"a": ', "is wrong in line 2: expecting value"),
             (b" " * (MOST_BYTES + 1), "larger than 2 MiB"),
             (b"false", "no document is valid"),

@@ -59,7 +59,7 @@ def test_a_grammar_that_changes_is_read_anew(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("none.lark", None, "is missing, or no file"),
+        ("none.lark", None, "is missing"),
         ("a.txt", LARK, "should end in .lark or .gbnf"),
         ("a.lark", "start: a\n\na: B\n", "is wrong in line 3: "),
         ("a.lark", "%llguidance {}\nstart: b\nb: C\n", "is wrong in line 3: "),

@@ -80,7 +80,7 @@ class TestResolve:
             ("./toy", "there is no file toy"),
             ("x.gguf", "there is no file x.gguf"),
             ("", "is a folder"),
-            ("/", "/ is a folder: give the GGUF file in it"),
+            ("/", "/ is a folder: give the path of a GGUF file"),
         ],
     )
     def test_nothing_there(self, home: Path, toy: Model, name: str, message: str):
