@@ -153,10 +153,16 @@ class LocationCommand(click.Command):
     "--context-tokens", type=click.IntRange(0), help="Tokens of text to read around the cursor."
 )
 @click.option("--stdin-filename", metavar="NAME", help="The name of text given as `-`.")
-@click.option("--temperature", type=float, default=0.0, help="0 takes the most probable text.")
-@click.option("--top-k", type=int, default=0)
-@click.option("--top-p", type=float, default=1.0)
-@click.option("--min-p", type=float, default=0.0)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    show_default=True,
+    help="0 takes the most probable text, as does what is below 0.001.",
+)
+@click.option("--top-k", type=click.IntRange(0), default=0, help="Draw from so many; 0 is all.")
+@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=1.0)
+@click.option("--min-p", type=click.FloatRange(0, 1), default=0.0)
 @click.option("--seed", type=click.IntRange(0), default=0)
 @engine_options
 def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
@@ -266,7 +272,11 @@ def typing(files: tuple[str, ...], **options: Unpack[TypingArguments]) -> None:
     help="The most tokens of text around the hole; without it, as many as the device reads in 2 s.",
 )
 @click.option(
-    "--temperature", type=click.FloatRange(0), default=0.0, show_default=True, help="0 is greedy."
+    "--temperature",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    show_default=True,
+    help="0 is greedy.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @engine_options
@@ -321,7 +331,7 @@ def heal(**options: Unpack[HealArguments]) -> None:
     Without healing, with cheaper kinds of it, and exactly: what the model thinks comes next, what
     it writes, and whether that is right. Results are kept, and a later run goes on.
     """
-    from server.bench.heal_command import run_heal
+    from server.bench.heal.command import run_heal
 
     run_heal(options)
 

@@ -8,18 +8,18 @@ import pytest
 
 from healing.covers import covering_tree
 from healing.exact import read, score
-from server.bench.heal_peers import LlamaServer, fetch, hole_texts
-from server.bench.heal_places import PROSE, STRATA, Place, place_in, places
-from server.bench.heal_plots import plot
-from server.bench.heal_prompts import KINDS, prompt_at, truth, word_start
-from server.bench.heal_repeat import CUTS, DOMAINS
-from server.bench.heal_results import Results
-from server.bench.heal_scores import score_healed, score_unhealed
-from server.bench.heal_statistics import difference_of, mean_of
-from server.bench.heal_summary import summarise
-from server.bench.heal_tables import markdown
-from server.bench.heal_tasks import all_tasks
-from server.bench.heal_writing import how_right, similarity, write
+from server.bench.heal.peers import LlamaServer, fetch, hole_texts
+from server.bench.heal.places import PROSE, STRATA, Place, place_in, places
+from server.bench.heal.plots import plot
+from server.bench.heal.prompts import KINDS, prompt_at, truth, word_start
+from server.bench.heal.repeat import CUTS, DOMAINS
+from server.bench.heal.results import Results
+from server.bench.heal.scores import score_healed, score_unhealed
+from server.bench.heal.statistics import difference_of, mean_of
+from server.bench.heal.summary import summarise
+from server.bench.heal.tables import markdown
+from server.bench.heal.tasks import all_tasks
+from server.bench.heal.writing import how_right, similarity, write
 from server.engine import ROOT
 from server.errors import DocumentError, DownloadError, EngineError
 from tests.server.command import run_here

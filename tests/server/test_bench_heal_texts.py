@@ -6,13 +6,13 @@ from itertools import islice
 
 import pytest
 
-from server.bench.heal_lines import judge, line_holes
-from server.bench.heal_places import PROSE, STRATA, places, sentences
-from server.bench.heal_programs import Span, runs, spans
-from server.bench.heal_prompts import prompt_at, truth
-from server.bench.heal_repeat import CUTS, DOMAINS, code_joints, tasks
-from server.bench.heal_rewrites import WAYS, normal_form, rewrite, rewritten
-from server.bench.heal_tasks import program_tasks
+from server.bench.heal.lines import judge, line_holes
+from server.bench.heal.places import PROSE, STRATA, places, sentences
+from server.bench.heal.programs import Span, runs, spans
+from server.bench.heal.prompts import prompt_at, truth
+from server.bench.heal.repeat import CUTS, DOMAINS, code_joints, tasks
+from server.bench.heal.rewrites import WAYS, normal_form, rewrite, rewritten
+from server.bench.heal.tasks import program_tasks
 from server.bench.holes import Hole, compiles
 
 
@@ -175,7 +175,7 @@ class TestPrograms:
 
     def test_time(self, monkeypatch):
         """A program that does not end is ended."""
-        monkeypatch.setattr("server.bench.heal_programs.SECONDS", 1)
+        monkeypatch.setattr("server.bench.heal.programs.SECONDS", 1)
         assert not runs("while True: pass")
 
     def test_spans(self, monkeypatch, tmp_path):
@@ -191,7 +191,7 @@ class TestPrograms:
         }
         with gzip.open(folder / "HumanEval.jsonl.gz", "wt") as file:
             file.write(2 * (json.dumps(problem) + "\n"))
-        monkeypatch.setattr("server.bench.heal_programs.fetch_package", lambda *_: tmp_path)
+        monkeypatch.setattr("server.bench.heal.programs.fetch_package", lambda *_: tmp_path)
         found = list(spans(0))
         assert len(found) == 2
         for span in found:

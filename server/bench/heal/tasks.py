@@ -11,16 +11,16 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from server.bench.heal_lines import MOST_TOKENS, WAYS, Judged, judge, line_holes, suggest
-from server.bench.heal_peers import NAME, LlamaServer
-from server.bench.heal_places import PROSE, STRATA, Place, places
-from server.bench.heal_programs import Span, runs
-from server.bench.heal_prompts import KINDS, Edge, Kind, prompt_at, truth
-from server.bench.heal_repeat import CUTS, DOMAINS, tasks
-from server.bench.heal_rewrites import WAYS as REWRITES
-from server.bench.heal_rewrites import normal_form, rewritten
-from server.bench.heal_scores import Score, score_exact, score_healed, score_unhealed
-from server.bench.heal_writing import fill, how_right, write
+from server.bench.heal.lines import MOST_TOKENS, WAYS, Judged, judge, line_holes, suggest
+from server.bench.heal.peers import NAME, LlamaServer
+from server.bench.heal.places import PROSE, STRATA, Place, places
+from server.bench.heal.programs import Span, runs
+from server.bench.heal.prompts import KINDS, Edge, Kind, prompt_at, truth
+from server.bench.heal.repeat import CUTS, DOMAINS, tasks
+from server.bench.heal.rewrites import WAYS as REWRITES
+from server.bench.heal.rewrites import normal_form, rewritten
+from server.bench.heal.scores import Score, score_exact, score_healed, score_unhealed
+from server.bench.heal.writing import fill, how_right, write
 from server.bench.holes import Hole
 from server.completer import Completer
 from server.rules import finish, place_at

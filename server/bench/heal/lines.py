@@ -2,15 +2,15 @@
 
 The language server's own path writes them, rules and all: as it is by default, without the grammar,
 and without healing as well. CPython judges whether what is written can still become a program. What
-is not here: another program's suggestions (`heal_peers`).
+is not here: another program's suggestions (`peers`).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from server.bench.doubling import is_doubled
-from server.bench.heal_places import library
-from server.bench.heal_writing import similarity
+from server.bench.heal.places import library
+from server.bench.heal.writing import similarity
 from server.bench.holes import Hole, compiles, holes, is_dead_end
 from server.completer import Completer, CompletionOptions
 from server.snapshot import Snapshot

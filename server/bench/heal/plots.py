@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from server.bench.heal_tables import KINDS, METHODS
+from server.bench.heal.tables import KINDS, METHODS
 
 JSON = Mapping[str, Any]
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from server.bench.heal_fetch import fetch_package
-from server.bench.heal_places import Place
-from server.bench.heal_prompts import prompt_at
+from server.bench.heal.fetch import fetch_package
+from server.bench.heal.places import Place
+from server.bench.heal.prompts import prompt_at
 from server.completer import Completer
 from server.errors import EngineError
 

@@ -1,7 +1,7 @@
 """The figures of `midtoken bench heal` as Markdown.
 
 Shares are in percent, with their 95 % intervals behind them; logarithms are natural. What is not
-here: where the figures come from (`heal_summary`).
+here: where the figures come from (`summary`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,7 +5,7 @@ the prompts, the versions of this program and of the interpreter (whose library 
 first line of a run says all that, and on which machine it was made; its other lines are results.
 Several runs may be in one file; a result that is there is not made again.
 
-What is not here: what results mean (`heal_command`).
+What is not here: what results mean (`command`).
 """
 
 import hashlib

@@ -7,7 +7,7 @@ A `Place` is a file without the rest of the cursor's line, and that rest is what
 
 Code is the running interpreter's standard library. German and Chinese are short texts of our own,
 one sentence a line; the joints of German compounds and the ends of Chinese words are marked in
-them. What is not here: whether a place is at the end of a token (`heal_prompts`).
+them. What is not here: whether a place is at the end of a token (`prompts`).
 """
 
 import random
@@ -118,7 +118,7 @@ def code_of(path: Path) -> bytes:
 def sentences(language: str) -> tuple[Sentence, ...]:
     """Our own text in `German` or `Chinese`."""
     name, mark = _PROSE_FILES[language]
-    marked = files("server.bench").joinpath("prose", name).read_text(encoding="utf-8")
+    marked = files("server.bench.heal").joinpath("prose", name).read_text(encoding="utf-8")
     return tuple(_sentence(line, mark) for line in marked.splitlines())
 
 

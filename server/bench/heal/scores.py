@@ -13,7 +13,7 @@ probable answer is right.
   continuation; what is left of the typed text up to the cursor is forced. It is the same question
   without a broken token.
 
-What is not here: text that is really written (`heal_writing`).
+What is not here: text that is really written (`writing`).
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from healing.covers import CoveringTree, covering_tree
 from healing.exact import Path, Scored, read, score
 from healing.sampling import log_normaliser
 from healing.tokenization import Tokenization
-from server.bench.heal_prompts import Truth
+from server.bench.heal.prompts import Truth
 from server.engine import ROOT, TokenEngine
 from server.prompt import Prompt
 

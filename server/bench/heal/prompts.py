@@ -3,7 +3,7 @@
 The hole may be at the cursor (then nothing is healed), where the cursor's word starts, or where its
 line starts (as in the language server). What is between the hole and the cursor is typed again.
 
-What is not here: what the model makes of a prompt (`heal_scores`, `heal_writing`).
+What is not here: what the model makes of a prompt (`scores`, `writing`).
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
-from server.bench.heal_places import Place
+from server.bench.heal.places import Place
 from server.completer import Completer
 from server.prompt import Prompt, build_prompt
 from server.rules import place_at

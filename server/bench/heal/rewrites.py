@@ -11,7 +11,7 @@ that knows no blanks, quotes or case.
     >>> normal_form(b'{"some_name": 1}') == normal_form(b"{'someName':1}")
     True
 
-What is not here: the suggestions (`heal_lines`).
+What is not here: the suggestions (`lines`).
 """
 
 import ast

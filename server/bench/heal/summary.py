@@ -1,14 +1,14 @@
 """Figures from the results of `midtoken bench heal`, JSON-ready: means with confidence intervals.
 
-Two methods are compared on the same cuts alone. What is not here: tables (`heal_tables`) and plots.
+Two methods are compared on the same cuts alone. What is not here: tables (`tables`) and plots.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from server.bench.heal_results import Results
-from server.bench.heal_statistics import difference_of, mean_of
+from server.bench.heal.results import Results
+from server.bench.heal.statistics import difference_of, mean_of
 
 SCORES = ("byte_logprob", "byte_right", "token_logprob", "token_right")
 WRITTEN = ("token", "word", "line")

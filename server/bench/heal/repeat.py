@@ -8,7 +8,7 @@ ends: inside a token, or at the end of one.
     >>> code_joints(b"    return foo(x)[1:]")
     [15, 17, 18, 20]
 
-What is not here: scores and writing (`heal_scores`, `heal_writing`).
+What is not here: scores and writing (`scores`, `writing`).
 """
 
 import random
@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from healing.tokenization import Tokenization
-from server.bench.heal_places import Place, code_of, library, sentences
+from server.bench.heal.places import Place, code_of, library, sentences
 
 DOMAINS = ("code", "German", "Chinese")
 CUTS = ("inside a token", "at a token's end")

@@ -5,14 +5,14 @@ r"""Text that is really written at a place, greedily, and how much of it is what
     >>> similarity("return x", "return y")
     0.875
 
-What is not here: probabilities (`heal_scores`) and the rules of the language server.
+What is not here: probabilities (`scores`) and the rules of the language server.
 """
 
 import re
 from dataclasses import dataclass
 
 from healing.rows import RowCache
-from server.bench.heal_prompts import Truth
+from server.bench.heal.prompts import Truth
 from server.completer import Completer
 from server.decoding import generate
 from server.prompt import Prompt
