@@ -14,7 +14,11 @@ class Sampling:
     """
 
     temperature: float = 0.0
-    """Divides the logits; 0 takes the most probable token and ignores all other options."""
+    """Divides the logits; 0 takes the most probable token and ignores all other options.
+
+    What is below 0.001 becomes 0: the most probable token would be drawn all the same, and logits
+    divided by so little leave the range of 32-bit numbers.
+    """
     top_k: int = 0
     """Keep this many of the most probable (0 keeps all)."""
     top_p: float = 1.0
@@ -24,11 +28,10 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        # Logits divided by less would leave the range of 32-bit numbers.
-        if self.temperature and not 1e-3 <= self.temperature <= 100:
-            raise ValueError(
-                f"temperature must be 0, or between 0.001 and 100, not {self.temperature}"
-            )
+        if not 0 <= self.temperature <= 100:
+            raise ValueError(f"temperature must be between 0 and 100, not {self.temperature}")
+        if self.temperature < 1e-3:
+            object.__setattr__(self, "temperature", 0.0)
         if self.top_k < 0:
             raise ValueError(f"top-k must be 0 (off) or more, not {self.top_k}")
         if not 0 < self.top_p <= 1:

@@ -120,7 +120,12 @@ class CompletionSection:
         ),
     ] = "auto"
     temperature: Annotated[
-        float, About("0 takes the most probable text; more is more varied.", low=0, high=100)
+        float,
+        About(
+            "0 takes the most probable text, as does what is below 0.001; more is more varied.",
+            low=0,
+            high=100,
+        ),
     ] = 0.0
     top_k: Annotated[
         int, About("Draw from so many of the most probable; 0 is all.", low=0, high=MAX_INTEGER)

@@ -145,10 +145,16 @@ class TestSampling:
         assert Sampling() == GREEDY
         assert GREEDY.temperature == 0
 
+    def test_takes_next_to_nothing_for_nothing(self):
+        """Logits can't be divided by so little, and the best token would be drawn anyway."""
+        assert Sampling(temperature=0.0005) == GREEDY
+        assert Sampling(temperature=0.001).temperature == 0.001
+
     @pytest.mark.parametrize(
         "options",
         [
             {"temperature": -1},
+            {"temperature": 100.5},
             {"temperature": math.nan},
             {"temperature": math.inf},
             {"top_k": -1},
