@@ -1,7 +1,8 @@
 """`midtoken model`: list, fetch, find, check and remove models.
 
-Results go to stdout, in columns on a terminal and tab-separated otherwise; questions, progress and
-notes go to stderr. Errors are raised as `MidtokenError`s; the top-level command prints them.
+Results go to stdout, in columns on a terminal and tab-separated otherwise, a list below a line of
+headings; questions, progress and notes go to stderr. Errors are raised as `MidtokenError`s; the
+top-level command prints them.
 """
 
 import sys
@@ -18,6 +19,8 @@ from server.models.files import Progress, megabytes
 PLAIN_STEP_PERCENT = 10
 """How often progress is told where it cannot be drawn."""
 
+_HEADINGS = ("model", "size", "here", "licence", "description")
+
 
 @click.group()
 def model() -> None:
@@ -31,7 +34,7 @@ def list_models() -> None:
     if sys.stdout.isatty():
         _print_table(rows)
     else:
-        for row in rows:
+        for row in (_HEADINGS, *rows):
             click.echo("\t".join(row))
 
 
@@ -114,11 +117,11 @@ def _print_table(rows: list[tuple[str, str, str, str, str]]) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("model", no_wrap=True)
-    table.add_column("size", justify="right", no_wrap=True)
-    table.add_column("here")
-    table.add_column("licence")
-    table.add_column("description")
+    model, size, *others = _HEADINGS
+    table.add_column(model, no_wrap=True)
+    table.add_column(size, justify="right", no_wrap=True)
+    for heading in others:
+        table.add_column(heading)
     for name, size, here, licence, description in rows:
         mark = "[green]yes[/green]" if here == "here" else "no"
         table.add_row(name, size, mark, licence, description)

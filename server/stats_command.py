@@ -1,8 +1,8 @@
 """`midtoken stats`: how many suggestions were accepted, by language and by day.
 
-In columns on a terminal, tab-separated otherwise, or as JSON. The numbers come from what editors
-tell (`stats`); they are on this machine only. Where no editor has told what became of any
-suggestion, the rate is `not reported`: it is not known, and not 0 %.
+In columns on a terminal, tab-separated below a line of headings otherwise, or as JSON. The numbers
+come from what editors tell (`stats`); they are on this machine only. Where no editor has told what
+became of any suggestion, the rate is `not reported`: it is not known, and not 0 %.
 """
 
 import json
@@ -17,6 +17,9 @@ from server.terminal import make_console, shown_path, visible
 
 DAYS = 14
 """The last days that are shown one by one on a terminal."""
+
+_HEADINGS = ("shown", "accepted", "rejected", "characters", "rate")
+"""What is counted, as `_cells` gives it."""
 
 
 def run_stats(*, as_json: bool, reset: bool) -> None:
@@ -34,7 +37,8 @@ def run_stats(*, as_json: bool, reset: bool) -> None:
     total = sum(stats.by_day(days).values(), Counted())
     if as_json:
         click.echo(json.dumps(stats.as_json(days)))
-    elif not sys.stdout.isatty():
+    elif days and not sys.stdout.isatty():
+        click.echo("\t".join(("day", "language", *_HEADINGS)))
         for day, languages in sorted(days.items()):
             for language, counted in sorted(languages.items()):
                 click.echo("\t".join((day, visible(language), *_cells(counted, total))))
@@ -63,7 +67,7 @@ def _print_tables(days: stats.Days, total: Counted) -> None:
     for name, rows in (("language", stats.by_language(days)), ("day", last)):
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column(name)
-        for heading in ("shown", "accepted", "rejected", "characters", "rate"):
+        for heading in _HEADINGS:
             table.add_column(heading, justify="right")
         for row, counted in rows.items():
             table.add_row(Text(visible(row)), *_cells(counted, total))

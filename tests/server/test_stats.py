@@ -169,21 +169,24 @@ class TestCommand:
         monkeypatch.setattr(stats, "default_file", lambda: file)
         return lambda *arguments: run_here(capfdbinary, monkeypatch, "stats", *arguments)
 
+    HEADINGS = "day\tlanguage\tshown\taccepted\trejected\tcharacters\trate\n"
+
     def test_plain(self, run, file):
-        """Piped, each day and language is one line with tabs."""
+        """Piped, each day and language is one line with tabs, below the headings."""
         stats.add({DAY: {"python": Counted(4, 1, 2, 9)}}, file)
 
-        assert run().out.decode() == f"{DAY}\tpython\t4\t1\t2\t9\t25 %\n"
+        assert run().out.decode() == f"{self.HEADINGS}{DAY}\tpython\t4\t1\t2\t9\t25 %\n"
 
     def test_not_reported(self, run, file):
         """Where editors tell only what is shown, the rate is not known; else it may be nothing."""
         stats.add({DAY: {"python": Counted(shown=4), "go": Counted(characters=3)}}, file)
         assert run().out.decode() == (
-            f"{DAY}\tgo\t0\t0\t0\t3\tnot reported\n{DAY}\tpython\t4\t0\t0\t0\tnot reported\n"
+            f"{self.HEADINGS}{DAY}\tgo\t0\t0\t0\t3\tnot reported\n"
+            f"{DAY}\tpython\t4\t0\t0\t0\tnot reported\n"
         )
 
         stats.add({DAY: {"c": Counted(2, 0, 1)}}, file)
-        rates = [line.rsplit("\t", 1)[1] for line in run().out.decode().splitlines()]
+        rates = [line.rsplit("\t", 1)[1] for line in run().out.decode().splitlines()[1:]]
         assert rates == ["0 %", "not reported", "0 %"]
 
     def test_json(self, run, file):

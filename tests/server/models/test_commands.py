@@ -94,10 +94,11 @@ class TestPull:
 
 class TestOthers:
     def test_list(self, home: Path, toy: Model, put):
-        """Piped, the list is tab-separated, one model a line."""
-        assert run("list").stdout == "toy\t300.0 kB\t-\tApache-2.0\tA toy.\n"
+        """Piped, the list is tab-separated, one model a line below the headings."""
+        headings = "model\tsize\there\tlicence\tdescription\n"
+        assert run("list").stdout == f"{headings}toy\t300.0 kB\t-\tApache-2.0\tA toy.\n"
         put(toy, CONTENT)
-        assert run("list").stdout == "toy\t300.0 kB\there\tApache-2.0\tA toy.\n"
+        assert run("list").stdout == f"{headings}toy\t300.0 kB\there\tApache-2.0\tA toy.\n"
 
     def test_table(self, home: Path, toy: Model, put, capsys):
         """On a terminal the list is a table with a heading and the folder."""
