@@ -16,6 +16,7 @@ from pathlib import Path
 
 from server.completer import Completer, load_completer
 from server.engine import Lora
+from server.engine.llama_advice import warn_of
 from server.engine.llama_load import EngineOptions
 from server.errors import MidtokenError
 from server.models import download, store
@@ -117,7 +118,7 @@ class Backend:
                 engine_options(options), on_progress=lambda share: tell(share, 1.0, "loading")
             )
             gc.unfreeze()
-            await self._worker.load(lambda: self._load(path, engine))
+            await self._worker.load(lambda: self._load_completer(path, engine))
             # Looking through a model's tables for garbage takes the event loop some 30 ms each
             # time. They live as long as the model: look no more.
             gc.collect()
@@ -134,6 +135,10 @@ class Backend:
         self._tell(
             Status("ready", f"{info.name} on {where}" + (f"; {info.note}" if info.note else ""))
         )
+
+    def _load_completer(self, path: Path, engine: EngineOptions) -> Completer:
+        warn_of(engine)
+        return self._load(path, engine)
 
     async def complete(self, request: Request) -> Completion | None:
         """The service's answer; None while there is no model, and when it fails.

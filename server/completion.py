@@ -21,8 +21,9 @@ from healing.sampling import Sampling
 from server.arguments import CompleteArguments, EngineArguments
 from server.completer import Completer, CompletionOptions, load_completer
 from server.engine import Lora
+from server.engine.llama_advice import warn_of
 from server.engine.llama_load import EngineOptions
-from server.errors import Cancelled, DocumentError, UsageError
+from server.errors import Cancelled, DocumentError, ModelError, UsageError
 from server.grammar.ladder import Mode
 from server.grammar.languages import prepare
 from server.models import store
@@ -82,6 +83,7 @@ def run_completion(location: str, options: CompleteArguments) -> None:
     def work(completers: list[Completer]) -> Completion:
         if request.grammar != "off":
             prepare(snapshot.language)
+        warn_of(engine)
         completers.append(load_completer(path, engine))
         return completers[0].complete(snapshot, request, stream if options["stream"] else None)
 
@@ -131,8 +133,14 @@ def model_path(name: str, *, yes: bool) -> Path:
 
 
 def engine_options_of(options: EngineArguments) -> EngineOptions:
-    """The engine's options from the command line's. Raises UsageError."""
+    """The engine's options from the command line's.
+
+    Raises UsageError, and ModelError for an adapter that is not there.
+    """
     lora = options["lora"]
+    adapter = Lora(str(store.expanded(lora)), options["lora_scale"]) if lora else None
+    if adapter and not Path(adapter.path).exists():  # before anything that takes time
+        raise ModelError(f"{adapter.path}: there is no such adapter file")
     return EngineOptions(
         n_ctx=options["context_size"],
         threads=options["threads"],
@@ -140,7 +148,7 @@ def engine_options_of(options: EngineArguments) -> EngineOptions:
         main_gpu=options["main_gpu"],
         tensor_split=_shares(options["tensor_split"]),
         flash_attn=cast("Literal['auto', 'on', 'off']", options["flash_attn"]),
-        lora=Lora(str(store.expanded(lora)), options["lora_scale"]) if lora else None,
+        lora=adapter,
     )
 
 
@@ -239,10 +247,8 @@ def _print_answer(answer: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _tell(notes: Sequence[str], empty_reason: str | None) -> None:
-    """Notes, and why there is no suggestion, where a person reads along."""
-    if not sys.stderr.isatty():
-        return
-    for note in notes:
+    """Why there is no suggestion; notes, too, where a person reads along."""
+    for note in notes if sys.stderr.isatty() else ():
         click.secho(note, dim=True, err=True)
     if empty_reason:
         click.secho(f"no suggestion: {empty_reason}", dim=True, err=True)

@@ -60,10 +60,11 @@ class TestPlain:
         assert complete(f"{source}:{AT}").out.decode() == item["text"] + "\n"
 
     def test_no_suggestion(self, complete, source):
-        """Where there is nothing to show, nothing is printed, and that is no error."""
+        """Where there is nothing to show, standard error says why, and that is no error."""
         result = complete(f"{source}:1:7", "--max-tokens", 1)  # inside a word: no token joins it
 
-        assert (result.code, result.out, result.err) == (0, b"", "")
+        assert (result.code, result.out) == (0, b"")
+        assert result.err == "no suggestion: the word does not end in what follows the cursor\n"
 
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("prompt", ["fim", "left"])

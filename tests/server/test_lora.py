@@ -57,7 +57,7 @@ def test_wrong_file(capfdbinary, monkeypatch, arguments, tmp_path):
     """A file that is missing is one line and exit code 1."""
     result = run_here(capfdbinary, monkeypatch, *arguments, "--lora", tmp_path / "no.gguf")
 
-    assert (result.code, result.error) == (1, f"{tmp_path}/no.gguf: there is no such model file")
+    assert (result.code, result.error) == (1, f"{tmp_path}/no.gguf: there is no such adapter file")
 
 
 def test_settings():
