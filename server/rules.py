@@ -37,7 +37,7 @@ from server.snapshot import Snapshot, line_bounds, with_lf
 FOLLOWING_BYTES = 4096
 """So much of the text after the line is kept to look for repeats."""
 
-LINE_BYTES = 1 << 14
+LINE_BYTES = 1 << 12
 """So much of the start and of the end of a longer line is looked at: rules look at a line again for
 each token. A start keeps its indentation; no rule looks further."""
 
