@@ -12,7 +12,8 @@ Not here: which request runs when (`service`), and what an editor shows of the s
 
 import asyncio
 import logging
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,8 @@ class Protocol(MessageProtocol):
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Edit a document."""
-        self._server.edit(params)
+        with said_in_log():
+            self._server.edit(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
@@ -102,7 +104,8 @@ class Protocol(MessageProtocol):
         uri = params.text_document.uri
         self._server.backend.service.forget(self._server.document_key(uri))
         self._server.backend.service.free(uri)
-        self._server.documents.close(uri)
+        with said_in_log():
+            self._server.documents.close(uri)
 
 
 @dataclass(frozen=True)
@@ -159,8 +162,10 @@ class MidtokenServer(LanguageServer):
         self.options, others = merge(found)
         self._chooses_model |= not sections_set(found).isdisjoint({"model", "engine"})
         unwritable = set_log(self.options.logging)
-        for problem in [*map(str, [*problems, *others]), *([unwritable] if unwritable else [])]:
-            if self.tell_once(problem):
+        if unwritable and self.tell_once(unwritable):
+            logger.warning("%s", unwritable)
+        for problem in [*problems, *others]:
+            if self.tell_once(str(problem), problem.subject):
                 logger.warning("%s", problem)
 
     @property
@@ -183,11 +188,12 @@ class MidtokenServer(LanguageServer):
         if self.protocol.writer is not None:
             self.window_show_message(types.ShowMessageParams(kind, f"midtoken: {message}"))
 
-    def tell_once(self, problem: str) -> bool:
-        """Warn the person of a problem; False if that was done before."""
-        if problem in self._told:
+    def tell_once(self, problem: str, subject: str | None = None) -> bool:
+        """Warn the person of a problem; False if that was done before, of the same subject."""
+        subject = problem if subject is None else subject
+        if subject in self._told:
             return False
-        self._told.add(problem)
+        self._told.add(subject)
         self.tell(types.MessageType.Warning, problem)
         return True
 
@@ -299,6 +305,15 @@ class MidtokenServer(LanguageServer):
                 completion_options(self.options, document.language, accepted),
             )
         )
+
+
+@contextmanager
+def said_in_log() -> Iterator[None]:
+    """What an editor says of a document that it has not opened is a line in the log."""
+    try:
+        yield
+    except DocumentError as error:
+        logger.warning("%s", error)
 
 
 def folder_of(uri: str | None) -> Path | None:

@@ -61,9 +61,16 @@ class Problem:
     key: str
     """The full key, as `midtoken.completion.healing`; empty if it is the layer as a whole."""
     message: str
+    value: str = ""
+    """What is wrong, as the message shows it; empty if the key itself is."""
 
     def __str__(self) -> str:
         return f"{self.layer}: {self.message}"
+
+    @property
+    def subject(self) -> str:
+        """The same for the same wrong value of a key, in whichever layer, whatever is kept."""
+        return f"{self.key} = {self.value}" if self.value else self.message
 
 
 def merge(layers: Sequence[tuple[str, object]]) -> tuple[Options, list[Problem]]:
@@ -192,7 +199,9 @@ class _Reader:
         except ValueError:
             shown = _shown(kept)
             self._problem(
-                full, f"{full} is {_shown(value)}; allowed is {row.allowed}; it stays {shown}"
+                full,
+                f"{full} is {_shown(value)}; allowed is {row.allowed}; it stays {shown}",
+                _shown(value),
             )
             return {}
 
@@ -210,6 +219,7 @@ class _Reader:
                     full,
                     f"{full}: {_shown(name)} is {_shown(path)}; allowed is a path that is not "
                     "empty, for a name that is not; this entry is left out",
+                    f"{_shown(name)}: {_shown(path)}",
                 )
         return right
 
@@ -245,10 +255,10 @@ class _Reader:
         languages = replace(self.options.languages, overrides={**known, language: values})
         self.options = replace(self.options, languages=languages)
 
-    def _problem(self, key: str, message: str) -> None:
+    def _problem(self, key: str, message: str, value: str = "") -> None:
         # Keys are the writer's own: a line end in one must not break the line.
         line = message if message.isprintable() else message.encode("unicode_escape").decode()
-        self.problems.append(Problem(self.layer, key, line))
+        self.problems.append(Problem(self.layer, key, line, value))
 
 
 def _is_option(key: str) -> bool:

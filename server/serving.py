@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import faulthandler
 import logging
 import re
 import sys
@@ -25,7 +26,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def serve_stdio() -> None:
     """Serve one editor over standard input and output, until it says exit."""
-    sys.setswitchinterval(GIVE_WAY_S)
+    _prepare_process()
     output = protect_stdout()
     backend = Backend()
     with ThreadPoolExecutor(1, "midtoken input") as reading:
@@ -52,7 +53,7 @@ def serve_tcp(address: str) -> None:
     Raises UsageError for an address that is not `HOST:PORT` or not of this machine, and EngineError
     if the port can't be had.
     """
-    sys.setswitchinterval(GIVE_WAY_S)
+    _prepare_process()
     host, _, port = address.rpartition(":")
     if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         raise UsageError(f"{address} is not an address: write HOST:PORT, as in 127.0.0.1:7777")
@@ -65,6 +66,13 @@ def serve_tcp(address: str) -> None:
         asyncio.run(_serve_tcp(host, int(port)))
     except OSError as error:
         raise EngineError(f"{address} can't be served ({error.strerror}): is it in use?") from error
+
+
+def _prepare_process() -> None:
+    """Let threads give way, and C code that fails say so on standard error before the end."""
+    sys.setswitchinterval(GIVE_WAY_S)
+    if sys.stderr is not None:
+        faulthandler.enable(sys.stderr, all_threads=False)
 
 
 async def _serve_tcp(host: str, port: int) -> None:

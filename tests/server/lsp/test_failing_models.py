@@ -1,8 +1,11 @@
 """Models that are missing, vanish, or fail: the server lives, says it once, and works again."""
 
 import asyncio
+import os
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -77,6 +80,48 @@ async def test_a_model_that_disappears(tiny_file, tmp_path):
         await client.request("workspace/executeCommand", restart)
         assert client.states()[-1] == "ready"
         assert await client.inline(URI, (0, 8)) == before
+
+
+async def test_a_model_that_is_cut_short(tiny_file, tmp_path):
+    """The server lives, says it, and goes on when the file is whole again."""
+    path = Path(shutil.copy(tiny_file(), tmp_path / "model.gguf"))
+    whole = path.read_bytes()
+    async with own_server() as (client, process):
+        await client.begin(NEOVIM_12, settings(path))
+        await client.ready()
+        client.open(URI, "import o")
+        assert await client.inline(URI, (0, 8))
+
+        os.truncate(path, len(whole) // 3)
+        client.change(URI, (None, "import s"))
+        assert await client.inline(URI, (0, 8)) is None
+        error = client.told(STATUS)[-1]
+        assert error["state"] == "error"
+        assert error["message"] == f"the model file {path} has changed: it is loaded again"
+
+        path.write_bytes(whole)
+        while client.states()[-1] != "ready":  # requests after a pause begin it
+            await client.inline(URI, (0, 8))
+            await asyncio.sleep(0.05)
+        assert await client.inline(URI, (0, 8))
+        assert process.returncode is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
+@pytest.mark.parametrize("name", ["name", "lora"])
+async def test_a_pipe(tiny_file, tmp_path, name):
+    """As a model or an adapter it is refused; the server does not wait for it."""
+    os.mkfifo(tmp_path / "pipe")
+    async with own_server() as (client, _):
+        model = {"name": str(tiny_file()), name: str(tmp_path / "pipe")}
+        await client.begin(OLD, settings(tiny_file()) | {"model": model})
+        await client.until(lambda: client.states()[-1:] == ["error"])
+        assert "pipe" in client.told(STATUS)[-1]["message"]
+        assert "is not a regular file" in client.told(STATUS)[-1]["message"]
+
+        good = {"settings": {"midtoken": {"model": {"name": str(tiny_file()), "lora": ""}}}}
+        client.notify("workspace/didChangeConfiguration", good)
+        await client.ready()
 
 
 async def test_requests_before_the_model_is_loaded(connect, tiny_file):

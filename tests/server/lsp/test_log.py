@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import signal
+import sys
 from contextlib import suppress
 
 import pytest
@@ -72,3 +74,19 @@ async def test_a_line_for_what_is_wrong():
     print(*log, sep="\n")
     assert [line for line in log if not LINE.fullmatch(line)] == []
     assert [line for line in log if SECRET in line] == []
+    assert [line for line in log if "DocumentError" in line] == []
+    said = "midtoken.server: file:///x is not open: the editor must open it (didOpen) first"
+    assert log.count(said) == 2  # an edit, and the close
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+async def test_an_end_that_nobody_wanted():
+    """C code that fails leaves a line on standard error."""
+    process = await start_process("--stdio", stderr=asyncio.subprocess.PIPE)
+    client = Client(process.stdout, process.stdin)
+    await client.request("initialize", NEOVIM_12.initialize())
+    process.send_signal(signal.SIGBUS)
+    log = (await process.stderr.read()).decode()
+
+    assert await process.wait() == -signal.SIGBUS
+    assert "Fatal Python error: Bus error" in log

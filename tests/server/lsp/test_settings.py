@@ -171,6 +171,27 @@ async def test_strange_initialization_options(connect, options):
     assert client.capabilities["completionProvider"]
 
 
+async def test_wrong_values_are_told_once(connect, tiny_file):
+    """An editor that sends its settings twice, and then at each change, gives one message."""
+    wrong = {"completion": {"maxTokens": -1}, "nonsense": 1}
+    client = await connect(begun=False)
+    client.settings = wrong
+    await client.begin(VSCODE, settings(tiny_file()) | wrong)
+    await client.ready()
+    for temperature in (0.5, 0.6):
+        good = {"completion": {"temperature": temperature}}
+        client.notify("workspace/didChangeConfiguration", {"settings": {"midtoken": good}})
+        client.notify("workspace/didChangeConfiguration", {"settings": {"midtoken": wrong}})
+    await client.menu(URI, (0, 0))
+    assert sum("maxTokens" in message for message in client.messages()) == 1
+    assert sum("nonsense" in message for message in client.messages()) == 1
+
+    other = {"completion": {"maxTokens": -2}}
+    client.notify("workspace/didChangeConfiguration", {"settings": {"midtoken": other}})
+    await client.menu(URI, (0, 0))
+    assert sum("maxTokens" in message for message in client.messages()) == 2
+
+
 async def test_languages_disabled(connect):
     """A language that is switched off gets nothing; the others do."""
     client = await connect(languages={"disabled": ["python"]})
