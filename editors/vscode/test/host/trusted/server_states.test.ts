@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { commands, workspace } from "vscode";
 import {
-  accept, open, saidDuring, servers, set, states, status, suggest, type, until,
+  accept, open, reported, saidDuring, servers, set, states, status, suggest, type, until,
 } from "../steps.ts";
 
 const TEXT = "def fibonacci(n):\n    if n < 2:\n        return n\n|\n";
@@ -88,6 +88,20 @@ suite("the server", () => {
     await status("ready");
 
     assert.match(message, /^there is no file \/no\/such\.gguf/);
+  });
+
+  test("is asked by itself, when it has a model, for what was typed while it had none", async () => {
+    await set("model.name", "/no/such.gguf");
+    await status("error");
+    const editor = await open("typed_before.py", TEXT);
+    await set("trigger.automatic", undefined);
+    await type(editor, "    retu");
+    await set("model.name", undefined);
+    const { accepted } = await until("a suggestion that nobody asked for", () => reported(editor));
+    await accept(editor, "commit");
+    await set("trigger.automatic", false);
+
+    assert.equal(editor.document.getText(), accepted);
   });
 
   test("is not asked where midtoken is off", async () => {
