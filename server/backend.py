@@ -23,6 +23,7 @@ from server.models import download, store
 from server.models.catalog import CATALOG
 from server.models.files import Progress
 from server.options import Options
+from server.plain_files import shortened
 from server.report import Completion
 from server.service import Request, Service
 from server.worker import Worker
@@ -95,7 +96,7 @@ class Backend:
         self.options = options
         self.service.reset()
         task = self._loading = asyncio.get_running_loop().create_task(self._load_model(options))
-        self._tell(Status("loading", f"loading {options.model.name}"))
+        self._tell(Status("loading", f"loading {shortened(options.model.name)}"))
         return task
 
     async def _load_model(self, options: Options) -> None:
@@ -105,7 +106,7 @@ class Backend:
         def tell(done: float, total: float, what: str) -> None:
             """Called in other threads, and often: only a new percentage is news."""
             percent = int(100 * done / max(total, 1))
-            status = Status("loading", f"{what} {options.model.name}", percent)
+            status = Status("loading", f"{what} {shortened(options.model.name)}", percent)
             if status != self.status:
                 with suppress(RuntimeError):  # the loop has ended, and with it everyone who listens
                     loop.call_soon_threadsafe(self._tell_loading, me, status)

@@ -23,7 +23,8 @@ from server.completer import Completer, CompletionOptions, load_completer
 from server.engine import Lora
 from server.engine.llama_advice import warn_of
 from server.engine.llama_load import EngineOptions
-from server.errors import Cancelled, DocumentError, ModelError, UsageError
+from server.engine.llama_lora import check_there
+from server.errors import Cancelled, DocumentError, UsageError
 from server.grammar.ladder import Mode
 from server.grammar.languages import prepare
 from server.models import store
@@ -139,8 +140,8 @@ def engine_options_of(options: EngineArguments) -> EngineOptions:
     """
     lora = options["lora"]
     adapter = Lora(str(store.expanded(lora)), options["lora_scale"]) if lora else None
-    if adapter and not Path(adapter.path).exists():  # before anything that takes time
-        raise ModelError(f"{adapter.path}: there is no such adapter file")
+    if adapter:  # before anything that takes time
+        check_there(adapter)
     return EngineOptions(
         n_ctx=options["context_size"],
         threads=options["threads"],

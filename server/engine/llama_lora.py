@@ -16,7 +16,18 @@ from server.engine import Lora
 from server.engine.gguf import Metadata, check_whole, read_metadata
 from server.engine.llama_library import Pointer, collected_log, last_error, load_library
 from server.errors import ModelError
-from server.plain_files import MISSING, fault_of
+from server.plain_files import MISSING, fault_of, shortened
+
+
+def check_there(lora: Lora) -> Path:
+    """An adapter's path. Raises ModelError if there is no plain file."""
+    path = Path(lora.path)
+    fault = fault_of(path)
+    if fault == MISSING:
+        raise ModelError(f"{path}: there is no such adapter file")
+    if fault:
+        raise ModelError(f"{shortened(path)}: {fault}; give the path of an adapter's GGUF file")
+    return path
 
 
 def check_adapter(lora: Lora, files: Sequence[Path]) -> None:
@@ -28,9 +39,7 @@ def check_adapter(lora: Lora, files: Sequence[Path]) -> None:
 
     Raises ModelError if the file is missing, damaged, no adapter, or one for another model.
     """
-    path = Path(lora.path)
-    if fault_of(path) == MISSING:
-        raise ModelError(f"{path}: there is no such adapter file")
+    path = check_there(lora)
     check_whole(path)
     metadata = read_metadata(path)
     kind = metadata.text("adapter.type", "") or metadata.text("general.type", "model")
