@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from server.errors import GrammarError
 from server.grammar.brackets_window import DEEPEST
 from server.grammar.kept import common_prefix
 
@@ -35,6 +36,10 @@ LOOK_AHEAD = 16
 
 SPACING = 4096
 """Bytes between two places in a long line where reading may be taken up again."""
+
+MOST_STEPS = 200_000
+"""Lines, and parts of long ones, that are read at once, in some 0.25 s at worst; 1 MB of a usual
+program has a fifth of them. The next request goes on from there."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ class Lines:
     """Where the last one ended, with its newline; None if the text ends inside it."""
     places: list["_Place"] = field(repr=False)
     """Where the last one may be taken up again, if it is long."""
+    complete: bool = True
+    """Whether the text was read up to its end."""
 
 
 class _Place(NamedTuple):
@@ -121,15 +128,26 @@ def logical_lines(text: bytes) -> Lines:
 
     Args:
         text: Any bytes; lines end with a newline.
+
+    Raises:
+        GrammarError: The text takes more work than is done at once.
     """
+    lines = _lines(text)
+    if not lines.complete:
+        raise GrammarError("the text takes long to look through (the next request goes on)")
+    return lines
+
+
+def _lines(text: bytes) -> Lines:
+    """As much of the logical lines as is read at once, remembered."""
     best, common = None, 0
     for known in tuple(_known):
-        if known.text is text:
+        if known.text is text and known.complete:
             return known
         shared = common_prefix(known.text, text)
         if shared >= common:
             best, common = known, shared
-    if best is not None and common == len(text) == len(best.text):
+    if best is not None and best.complete and common == len(text) == len(best.text):
         return best
     lines = _read(text, best, common)
     if best is not None and 2 * common > len(best.text):
@@ -172,7 +190,7 @@ def _forget(lines: Lines) -> None:
 def _read(text: bytes, known: Lines | None, common: int) -> Lines:
     """Read a text, of which so many bytes are known from another one."""
     starts, columns, at, end = list[int](), list[int](), 0, 0
-    places = list[_Place]()
+    places, steps = list[_Place](), 0
     if known is not None:
         kept = _certain(known, common)
         starts, columns = known.starts[:kept], known.columns[:kept]
@@ -188,9 +206,10 @@ def _read(text: bytes, known: Lines | None, common: int) -> Lines:
             return Lines(text, starts, columns, end, [])
         starts.append(at)
         columns.append(column_of(text[at:first]))
-        found = _line_end(text, first, places)
-        if found is None:
-            return Lines(text, starts, columns, None, places)
+        found, parts = _line_end(text, first, places, MOST_STEPS - steps)
+        steps += 1 + parts
+        if found is None or steps > MOST_STEPS:
+            return Lines(text, starts, columns, None, places, steps <= MOST_STEPS)
         at = end = found
         places = []
 
@@ -215,32 +234,39 @@ def _after(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
     return found.end()
 
 
-def _line_end(text: bytes, at: int, places: list[_Place]) -> int | None:
-    """The end of a logical line with its newline, None if the text ends before it (or is too deep).
+def _line_end(text: bytes, at: int, places: list[_Place], most: int) -> tuple[int | None, int]:
+    """Where a logical line ends, and how many parts of it were read one by one.
 
     Args:
         text: The text.
         at: Where the line starts, behind its indentation.
         places: Places of it that are known; those that follow are added.
+        most: Parts that are read.
+
+    Returns:
+        The line's end with its newline, None if the text ends before it or is too deep, or if there
+        are more parts.
     """
     whole = None if places else _WHOLE.match(text, at, at + SPACING)
     if whole:
-        return whole.end()
+        return whole.end(), 0
+    parts = 0
     at, depth = newest, _ = places[-1] if places else _Place(at, 0)
-    while at < len(text):
+    while at < len(text) and parts <= most:
         part = _PART.match(text, at)
         assert part is not None
+        parts += 1
         at = part.end()
         match part.lastgroup:
             case "opening" if depth < DEEPEST:
                 depth += 1
             case "opening":
-                return None  # nothing is read behind so many
+                return None, parts  # nothing is read behind so many
             case "closing":
                 depth = max(0, depth - 1)
             case "newline" if not depth or _NOT_INSIDE.match(text, at):
-                return at
+                return at, parts
         if part.lastgroup and at - newest >= SPACING:
             newest = at
             places.append(_Place(at, depth))
-    return None
+    return None, parts

@@ -2,12 +2,14 @@
 
 import io
 import tokenize
+from contextlib import suppress
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.errors import GrammarError
 from server.grammar import python_lines
 from server.grammar.python_lines import column_of, logical_lines, missing_brackets
 from tests.server.grammar.corpus import mutated, sample, stdlib_files
@@ -160,14 +162,40 @@ def test_a_long_line_is_not_read_again(monkeypatch: pytest.MonkeyPatch):
     begun = []
     line_end = python_lines._line_end
 
-    def counted(text, at, places):
+    def counted(text, at, places, most):
         begun.append(places[-1].position if places else at)
-        return line_end(text, at, places)
+        return line_end(text, at, places, most)
 
     monkeypatch.setattr(python_lines, "_line_end", counted)
     for end in range(10):
         logical_lines(text + b"'abc': (4,"[:end])
     assert min(begun) > len(text) - 3 * python_lines.SPACING
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"a)\n" * 2000 + b"if x:\n    y",
+        b"x = [\n" + b"  {'k': (1)}},\n" * 2000 + b"]\ny",
+        b"def f():\n  g(1,\n 2)\n\n" * 500 + b"  '''" + b"a)\n" * 3000,
+    ],
+    ids=["lines", "one line", "a string"],
+)
+def test_long_reading_goes_on_with_the_next_request(text, monkeypatch: pytest.MonkeyPatch):
+    wanted = fresh(text)
+    python_lines._known.clear()
+    monkeypatch.setattr(python_lines, "MOST_STEPS", 1500)
+    for _ in range(50):
+        with suppress(GrammarError):
+            found = logical_lines(bytes(bytearray(text)))
+            assert (found.starts, found.end) == (wanted.starts, wanted.end)
+            return
+    pytest.fail("not read within so many requests")
+
+
+def test_a_hostile_text_is_left_after_so_much_work():
+    with pytest.raises(GrammarError, match="the next request goes on"):
+        fresh(b")" * 400_000)
 
 
 def test_nothing_is_read_behind_thousands_of_open_brackets():
