@@ -12,8 +12,7 @@ Not here: which request runs when (`service`), and what an editor shows of the s
 
 import asyncio
 import logging
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ import attrs
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import lsp_method
-from pygls.uris import to_fs_path
 
 from server import __version__
 from server.backend import Backend, Status
@@ -36,6 +34,7 @@ from server.loading_progress import LoadingProgress
 from server.lsp_items import (
     change_of,
     completion_options,
+    folder_of,
     inline_items,
     menu_items,
     position_of,
@@ -50,7 +49,7 @@ from server.own_methods import bind_own_methods
 from server.positions import Encoding, choose_encoding
 from server.report import Completion
 from server.rhythm import Rhythm
-from server.server_log import prepare_log, set_log
+from server.server_log import prepare_log, said_in_log, set_log
 from server.service import Request
 from server.snapshot import Snapshot, language_of
 
@@ -305,24 +304,6 @@ class MidtokenServer(LanguageServer):
                 completion_options(self.options, document.language, accepted),
             )
         )
-
-
-@contextmanager
-def said_in_log() -> Iterator[None]:
-    """What an editor says of a document that it has not opened is a line in the log."""
-    try:
-        yield
-    except DocumentError as error:
-        logger.warning("%s", error)
-
-
-def folder_of(uri: str | None) -> Path | None:
-    """The folder of a workspace; None if there is none on this machine."""
-    try:
-        path = to_fs_path(uri) if uri and uri.lower().startswith("file:") else None
-    except ValueError:  # not an address
-        return None
-    return Path(path) if path and "\0" not in path else None
 
 
 async def use_settings(server: MidtokenServer) -> None:

@@ -7,8 +7,10 @@ ever part of an edit, so a client that applies an item leaves what was typed as 
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from lsprotocol import types
+from pygls.uris import to_fs_path
 
 from healing.sampling import Sampling
 from server.blocks import allows_block, inside_at
@@ -60,6 +62,15 @@ def lsp_range(document: Document, start: int, end: int) -> types.Range:
 def position_of(position: types.Position) -> Position:
     """A protocol position as ours."""
     return Position(position.line, position.character)
+
+
+def folder_of(uri: str | None) -> Path | None:
+    """The folder of a workspace; None if there is none on this machine."""
+    try:
+        path = to_fs_path(uri) if uri and uri.lower().startswith("file:") else None
+    except ValueError:  # not an address
+        return None
+    return Path(path) if path and "\0" not in path else None
 
 
 def change_of(change: types.TextDocumentContentChangeEvent) -> Change:

@@ -5,11 +5,16 @@ those of the protocol library, which do at its lower levels, are cut off.
 """
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pygls.exceptions import JsonRpcException
 
+from server.errors import DocumentError
 from server.options import LoggingSection
+
+logger = logging.getLogger("midtoken.server")
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
@@ -62,3 +67,12 @@ def set_log(options: LoggingSection) -> str | None:
     handler.setFormatter(logging.Formatter(FORMAT))
     root.addHandler(handler)
     return None
+
+
+@contextmanager
+def said_in_log() -> Iterator[None]:
+    """What an editor says of a document that it has not opened is a line in the log."""
+    try:
+        yield
+    except DocumentError as error:
+        logger.warning("%s", error)
