@@ -42,9 +42,9 @@ LONG_LINE = 4096
 DEEPEST = 2000
 """Brackets that may be open, as a window holds them all; behind more nothing is scanned."""
 
-MOST_STEPS = 160_000
+MOST_STEPS = 125_000
 """Work that a scan may take at once, in lexemes, places, 16 bytes of text, 8 brackets that a closer
-is compared with: some 0.2 s, for 0.9 MB of a usual program. The next request goes on from there."""
+is compared with: some 0.2 s, for 0.7 MB of a usual program. The next request goes on from there."""
 
 DOCUMENTS = 4
 """How many scans are remembered."""

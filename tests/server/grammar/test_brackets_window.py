@@ -203,7 +203,7 @@ def test_text_without_lexemes_is_searched_once(monkeypatch):
 def test_a_key_stroke_scans_a_few_lines(monkeypatch):
     """At the end of a large text, in its middle, and back at the end."""
     line = b'    if (f(a, b[1])) { return "x(" + g(y); } // (\n'
-    text, steps = b"{\n" + line * 10_000, []
+    text, steps = b"{\n" + line * 5_000, []
     go_on = brackets_window._go_on
 
     def counted(text, lexemes, texts, closer, places, since):
@@ -211,7 +211,7 @@ def test_a_key_stroke_scans_a_few_lines(monkeypatch):
         return go_on(text, lexemes, texts, closer, places, since)
 
     monkeypatch.setattr(brackets_window, "_go_on", counted)
-    middle = 2 + len(line) * 5000
+    middle = 2 + len(line) * 2500
     for before in (text, text + b"x", text + b"x(", text[:middle], text + b"x(y"):
         bracket_window(before, LEXEMES)
 
