@@ -393,8 +393,8 @@ def create_server(backend: Backend) -> MidtokenServer:
         return types.CompletionList(True, items)
 
     @server.feature(types.SHUTDOWN)
-    async def shutdown(_: None) -> None:
-        await asyncio.to_thread(server.own_methods.notes.write)
+    def shutdown(_: None) -> None:
+        server.own_methods.notes.write()  # at once: an `exit` right after it cancels what waits
 
     @server.command("midtoken.restartModel")
     async def restart() -> None:
