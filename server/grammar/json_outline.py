@@ -39,7 +39,7 @@ SPACING = 256
 DEEPEST = 2000
 """Containers that may be open, as a window has a piece of each; behind more nothing is read."""
 
-MOST_STEPS = 50_000
+MOST_STEPS = 40_000
 """Runs of text that are read at once, in some 0.1 s at worst; 1 MB of usual JSON has fewer. What is
 asked for next goes on from there."""
 

@@ -42,11 +42,11 @@ _C_LINE = rb"//(?:[^\n\\]++|\\\n|\\)*+"
 _C_COMMENTS = _C_LINE + rb"|" + _COMMENT
 _DIRECTIVE = (
     # A quote may stand alone: then it is not looked for a partner far beyond.
-    rb"#(?:[^\n\"'/\\]++|\\\n|\\|\"(?:[^\"\\\n]++|\\[\s\S]){0,200}+\""
-    rb"|'(?:[^'\\\n]++|\\[\s\S]){0,200}+'|" + _C_COMMENTS + rb"|[\"'/])*+"
+    rb"#(?:[^\n\"'/\\]++|\\\n|\\|\"(?:[^\"\\\n]++|\\[\s\S]){0,40}+\""
+    rb"|'(?:[^'\\\n]++|\\[\s\S]){0,40}+'|" + _C_COMMENTS + rb"|[\"'/])*+"
 )
 _C_RAW = rb"\b(?:u8|[uUL])?R\"(?P<name>[^ ()\\\t\n\"]{0,16})\([\s\S]*?(?:\)(?P=name)\"|\Z)"
-_UNREAD_SKIP = rb"\"(?:[^\"\\\n]++|\\.){0,200}+\"|'(?:[^'\\\n]++|\\.){0,200}+'|//[^\n]*|" + _COMMENT
+_UNREAD_SKIP = rb"\"(?:[^\"\\\n]++|\\.){0,40}+\"|'(?:[^'\\\n]++|\\.){0,40}+'|//[^\n]*|" + _COMMENT
 _UNREAD = _of(_UNREAD_SKIP, rb"(?P<open># {0,8}if)|(?P<close># {0,8}endif)")
 _UNREAD_FIRST = _of(
     _UNREAD_SKIP, rb"(?P<open># {0,8}if)|(?P<close># {0,8}(?:endif|el(?:if|se)[^\n]*))"

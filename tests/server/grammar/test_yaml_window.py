@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from server.errors import GrammarError
 from server.grammar import yaml_window as yaml_window_module
 from server.grammar.yaml_window import _Lines, yaml_window
 
@@ -45,3 +46,22 @@ def test_while_a_line_is_typed_the_lines_above_are_read_once():
 
     assert len(found) == 1
     assert yaml_window(text + b"  - e") == b"a:\n  - e"
+
+
+@pytest.mark.parametrize("piece", [b"\n", b"  \n", b"# c\n", b"- \n", b"a\n", b"-\n"])
+def test_a_few_lines_of_many_are_read(piece, monkeypatch):
+    """Blank lines and empty items do not count as what may belong to the cursor's line for ever."""
+    read, line = [], _Lines.line
+
+    def counted(lines, index):
+        read.append(index)
+        return line(lines, index)
+
+    monkeypatch.setattr(_Lines, "line", counted)
+    assert yaml_window(piece * 100_000 + b"import o").endswith(b"import o")
+    assert len(read) <= yaml_window_module.STRETCH + 1
+
+
+def test_more_lines_than_anybody_writes():
+    with pytest.raises(GrammarError, match="more than 8,192 lines decide"):
+        yaml_window(b"- [\n" * 100_000 + b"- ")
