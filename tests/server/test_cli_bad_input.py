@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,11 @@ def source(tmp_path):
     path = tmp_path / "a.py"
     path.write_bytes(b"import os\nprint(o\n")
     return path
+
+
+def answered(result):
+    """Whether there was a suggestion, or none for a reason."""
+    return result.code == 0 and re.fullmatch(r"(no suggestion: .+\n?)?", result.err)
 
 
 class TestDocuments:
@@ -111,7 +117,7 @@ class TestDocuments:
         results = [complete(f"{path}:{at}:1") for at in (1, lines // 2, lines + 1)]
         report(f"50 MB file, start, middle and end: {(perf_counter() - started) / 3:.2f} s each")
 
-        assert [(result.code, result.err) for result in results] == [(0, "")] * 3
+        assert all(answered(result) for result in results)
 
     @pytest.mark.parametrize("content", ["ab cd, ", "x", ")", '"', "日", "\t"])
     def test_long_line(self, complete, tmp_path, report, content):
@@ -124,7 +130,7 @@ class TestDocuments:
         results = [complete(f"{path}:1:{at}", "--max-tokens", 8) for at in ats]
         report(f"2 MB line of {content!r}: {(perf_counter() - started) / 4:.2f} s each")
 
-        assert [(result.code, result.err) for result in results] == [(0, "")] * 4
+        assert all(answered(result) for result in results)
 
 
 class TestModels:
