@@ -160,9 +160,11 @@ class LlamaEngine:
         if not text:
             raise EngineError("there is nothing to evaluate: a prompt needs at least one token")
         self._check_room(len(text) + 1)
-        if self._slots.is_full and self._grown and self._grown.slot is self._slots.oldest():
-            self._forget_tree()
-        return self._slots.open(text)
+        slot = self._slots.open(text)
+        if self._grown is not None and self._grown.slot not in self._slots:  # it made room
+            self._free_branches(self._grown)
+            self._grown = None
+        return slot
 
     def evaluate(
         self, slot: Slot, nodes: Sequence[tuple[int, int]], want: Sequence[int]
@@ -356,11 +358,14 @@ class LlamaEngine:
             self._clear_branches(grown)
 
     def _clear_branches(self, grown: _Grown) -> None:
+        self._free_branches(grown)
+        grown.sequences.clear()
+        self._slots.shorten(grown.slot, grown.slot.resident)
+
+    def _free_branches(self, grown: _Grown) -> None:
         for branch in self._branches[: grown.n_branches - 1]:
             self._memory.clear(branch)
         grown.n_branches = 1
-        grown.sequences.clear()
-        self._slots.shorten(grown.slot, grown.slot.resident)
 
     def _settle_row(self, own: LlamaSlot, tree: Tree, want: Sequence[int]) -> None:
         """Before a forward pass: copy the row that is only a view, if it may be asked for again.
