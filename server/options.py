@@ -159,7 +159,7 @@ class TriggerSection:
         int | Literal["auto"],
         About(
             "Milliseconds after which an automatic suggestion is shown as far as it is written; "
-            "`auto` is 250 on a GPU and 800 on a CPU.",
+            "`auto` is 250 on a GPU and 600 on a CPU.",
             low=1,
             high=600_000,
         ),
