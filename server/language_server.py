@@ -62,8 +62,8 @@ SETTINGS_PATIENCE_S = 2.0
 """So long the model waits for the editor's settings, which may name another one."""
 
 CPU_PATIENCE_MS, GPU_PATIENCE_MS = 600, 250
-"""After so long, an automatic request is answered with the whole words that are there. VS Code opens
-its list of words, and gives up on ghost text, 750 ms after a key."""
+"""After so long, an automatic request is answered with the whole words that are there. VS Code
+opens its list of words, and gives up on ghost text, 750 ms after a key."""
 
 
 class Protocol(MessageProtocol):
