@@ -8,6 +8,7 @@ import pytest
 from server.bench.grammar_command import Filled, fill
 from server.bench.holes import holes, standard_library
 from server.completer import Completer, CompletionOptions
+from server.errors import GrammarError
 from server.grammar import languages, templates
 
 HOLES = 60
@@ -19,12 +20,17 @@ pytestmark = pytest.mark.model
 def leaves_a_viable_text(filled: Filled) -> bool:
     """Whether Python's whole grammar, read afresh, goes over all up to the end of what is shown.
 
-    The text before the hole has to fit by itself: it does, for the file compiles.
+    The text before the hole has to fit by itself: it does, for the file compiles. Where a statement
+    is too long for the grammar, its brackets are read.
     """
     text = filled.hole.before + filled.shown
     ladder = languages.LADDERS["python"](text)
-    rung = next((rung for rung in ladder if rung.level == "full"), ladder[0])
-    window = rung.window(text)
+    full = next((rung for rung in ladder if rung.level == "full"), ladder[0])
+    try:
+        rung, window = full, full.window(text)
+    except GrammarError:
+        rung = next(rung for rung in ladder if rung.level == "structural")
+        window = rung.window(text)
     return templates.get(rung.source, 10).state().feed(window) == len(window)
 
 

@@ -190,7 +190,7 @@ class TestLadder:
         path = tmp_path / "pipe.json"
         os.mkfifo(path)
 
-        assert "no file" in climbed(path, b"[")[1].reason
+        assert "not a regular file" in climbed(path, b"[")[1].reason
 
     def test_a_window_needs_the_schema(self, tmp_path):
         rung = with_schema(tmp_path / "none.json", jsonc_ladder)(b"{")[0]

@@ -89,7 +89,7 @@ def test_a_wrong_grammar_is_named(tmp_path, name, content, reason):
 def test_what_is_no_plain_file_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "a.lark")
 
-    with pytest.raises(GrammarError, match="no file"):
+    with pytest.raises(GrammarError, match="not a regular file"):
         read_grammar(tmp_path / "a.lark")
 
 

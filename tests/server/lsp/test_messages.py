@@ -287,6 +287,7 @@ async def test_after_shutdown(client):
     running = client.send_inline("file:///a.py", (0, 4))
     assert await client.request("shutdown") is None
 
+    await client.until(lambda: running in client.answers)
     assert len(client.answers[running]) == 1
     for method in (INLINE, "shutdown", "unknown"):
         with pytest.raises(AnsweredWithError) as refused:
@@ -298,6 +299,7 @@ async def test_shutdown_while_a_command_runs(client):
     """What is under way at `shutdown` is cancelled, and `shutdown` answered."""
     restart = client.send("workspace/executeCommand", {"command": "midtoken.restartModel"})
     assert await client.request("shutdown") is None
+    await client.until(lambda: restart in client.answers)
     assert len(client.answers[restart]) == 1
 
 
