@@ -126,6 +126,12 @@ class Vocabulary:
                 kinds[token] = TokenKind.NORMAL
         return Vocabulary(self.blob, self.offsets, kinds)
 
+    def with_control(self, marks: Iterable[int]) -> "Vocabulary":
+        """The same with these ids as CONTROL: some files call a mark text."""
+        kinds = self.kinds.copy()
+        kinds[list(marks)] = TokenKind.CONTROL
+        return Vocabulary(self.blob, self.offsets, kinds)
+
     @staticmethod
     def from_tokens(tokens: Sequence[bytes], kinds: Sequence[int]) -> "Vocabulary":
         """A vocabulary from plain lists, one entry a token."""

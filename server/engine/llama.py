@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from healing.vocabulary import TokenKind, Vocabulary
+from healing.vocabulary import Vocabulary
 from server.engine import ROOT, FimTokens, ModelInfo, Slot
 from server.engine.fim_dialects import fim_tokens
 from server.engine.llama_batch import Batch, Entry
@@ -88,7 +88,7 @@ class LlamaEngine:
         self._fim = fim_tokens(announced_marks(loaded.vocabulary), vocabulary, loaded.info.name)
         self._info = replace(loaded.info, fill_in=self._fim.dialect if self._fim else None)
         marks = self._fim.marks if self._fim else frozenset()
-        self._vocabulary = _with_control(vocabulary, marks)
+        self._vocabulary = vocabulary.with_control(marks)
         self._bos = bos_token(loaded.vocabulary)
         self._stops = stop_tokens(loaded.vocabulary, vocabulary) | marks
         self._encoder = Encoder(loaded.vocabulary, self._vocabulary)
@@ -398,13 +398,3 @@ class LlamaEngine:
     def _check_tokens(self, tokens: Sequence[int]) -> None:
         if tokens and not (min(tokens) >= 0 and max(tokens) < self._size):
             raise EngineError(f"a token id is outside the vocabulary of {self._size:,} tokens")
-
-
-def _with_control(vocabulary: Vocabulary, marks: frozenset[int]) -> Vocabulary:
-    """The vocabulary with all marks as control tokens: some files call one of them text."""
-    ids = [token for token in marks if vocabulary.kind(token) != TokenKind.CONTROL]
-    if not ids:
-        return vocabulary
-    kinds = vocabulary.kinds.copy()
-    kinds[ids] = TokenKind.CONTROL
-    return replace(vocabulary, kinds=kinds)

@@ -19,11 +19,11 @@ from server.grammar.attached import attached, path_of
         ("app/package.json", True),
         ("pp/package.json", False),
         ("/app/package.json", False),
-        ("/work/app/package.json", True),
-        ("/work/*.json", False),
-        ("/work/**", True),
-        ("/work/**/*.json", True),
-        ("work/**/package.json", True),
+        ("/projects/app/package.json", True),
+        ("/projects/*.json", False),
+        ("/projects/**", True),
+        ("/projects/**/*.json", True),
+        ("projects/**/package.json", True),
         ("**/package.json", True),
         ("[op]ackage.json", True),
         ("[!p]ackage.json", False),
@@ -32,7 +32,7 @@ from server.grammar.attached import attached, path_of
     ],
 )
 def test_globs_match_from_the_end_of_the_path(name, fits):
-    found = attached("file:///work/app/package.json", "json", {name: "/s.json"})
+    found = attached("file:///projects/app/package.json", "json", {name: "/s.json"})
 
     assert found == (Path("/s.json") if fits else None)
 
