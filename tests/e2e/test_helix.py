@@ -77,7 +77,7 @@ def ask_until_answered(terminal: Terminal) -> None:
     terminal.wait("the menu", shows_an_entry)
 
 
-def written(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
     """What is in a file; nothing while Helix puts a new one in its place."""
     try:
         return path.read_bytes()
@@ -104,7 +104,7 @@ def test_menu(editor: tuple[Terminal, Path], case: Case) -> None:
     terminal.wait("normal mode", lambda lines: any(line.startswith(" NOR") for line in lines))
     terminal.press(":w\r")
     untouched = case.as_bytes(case.before + case.after)
-    terminal.wait("the file to be written", lambda _: written(path) not in {b"", untouched})
+    terminal.wait("the file to be written", lambda _: content_of(path) not in {b"", untouched})
 
     written = path.read_bytes()
     assert case.fits(written), case.accepted_line(written)
