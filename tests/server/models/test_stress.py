@@ -162,17 +162,25 @@ class TestReadOnly:
         assert store.is_whole(toy)
 
 
+def one_waits(
+    hub: FakeHub, toy: Model
+) -> tuple[subprocess.Popen[str], subprocess.Popen[str], Callable[[], None]]:
+    """A pull that stands still halfway, another that says that it waits, and what frees the hub."""
+    hub.breaks, hub.hold = [200_000], threading.Event()
+    first = start_pull(toy)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "half\n"
+    second = start_pull(toy)
+    assert second.stdout is not None
+    assert second.stdout.readline() == "another process is pulling toy; waiting for it\n"
+    return first, second, hub.hold.set
+
+
 class TestProcesses:
     def test_two_pulls(self, hub: FakeHub, toy: Model, home: Path):
         """The second process says that it waits, and fetches nothing."""
-        hub.breaks, hub.hold = [200_000], threading.Event()
-        first = start_pull(toy)
-        assert first.stdout is not None
-        assert first.stdout.readline() == "half\n"
-        second = start_pull(toy)
-        assert second.stdout is not None
-        assert second.stdout.readline() == "another process is pulling toy; waiting for it\n"
-        hub.hold.set()
+        first, second, resume = one_waits(hub, toy)
+        resume()
         outcomes = [child.communicate(timeout=60) and child.returncode for child in (first, second)]
 
         assert outcomes == [0, 0]
@@ -182,13 +190,7 @@ class TestProcesses:
 
     def test_first_is_killed(self, hub: FakeHub, toy: Model, home: Path):
         """The one that waits takes over where the one that was killed has stopped."""
-        hub.breaks, hub.hold = [200_000], threading.Event()
-        first = start_pull(toy)
-        assert first.stdout is not None
-        assert first.stdout.readline() == "half\n"
-        second = start_pull(toy)
-        assert second.stdout is not None
-        assert second.stdout.readline().startswith("another process")
+        first, second, _ = one_waits(hub, toy)
         first.send_signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
         first.communicate(timeout=60)
         second.communicate(timeout=60)
