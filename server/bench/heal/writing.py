@@ -9,6 +9,7 @@ What is not here: probabilities (`scores`) and the rules of the language server.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from healing.rows import RowCache
@@ -45,15 +46,13 @@ def write(completer: Completer, prompt: Prompt, method: str, truth: Truth, rest:
         truth: The true tokens at this place.
         rest: What really follows on the line.
     """
-    text = generate(
-        completer.engine,
-        completer.tokenization,
+    text = _generated(
+        completer,
         prompt,
         method,
-        rows=RowCache(),
-        max_tokens=MOST_TOKENS,
-        should_stop=lambda so_far: b"\n" in so_far or not rest.startswith(so_far),
-    ).text
+        MOST_TOKENS,
+        lambda so_far: b"\n" in so_far or not rest.startswith(so_far),
+    )
     return how_right(text, rest, truth.visible)
 
 
@@ -62,16 +61,33 @@ def fill(
 ) -> bytes:
     """Write greedily until the model ends the text, or begins to write what follows the hole."""
     until = follows[:REPEATED] if len(follows[:REPEATED].strip()) >= REPEATED // 2 else None
-    text = generate(
+    text = _generated(
+        completer,
+        prompt,
+        method,
+        max_tokens,
+        lambda so_far: until is not None and until in so_far,
+    )
+    return text if until is None else text.partition(until)[0]
+
+
+def _generated(
+    completer: Completer,
+    prompt: Prompt,
+    method: str,
+    max_tokens: int,
+    should_stop: Callable[[bytes], bool],
+) -> bytes:
+    """Write greedily, with no rows from earlier places."""
+    return generate(
         completer.engine,
         completer.tokenization,
         prompt,
         method,
         rows=RowCache(),
         max_tokens=max_tokens,
-        should_stop=lambda so_far: until is not None and until in so_far,
+        should_stop=should_stop,
     ).text
-    return text if until is None else text.partition(until)[0]
 
 
 def how_right(text: bytes, rest: bytes, visible: int) -> Written:
