@@ -39,6 +39,7 @@ from server.report import Completion, Item, TokenCounts
 from server.rules import place_at, settled
 from server.snapshot import Snapshot, position_at
 from server.speed import budget
+from server.watching import Watcher
 
 logger = logging.getLogger("midtoken.completer")
 
@@ -187,6 +188,7 @@ class Completer:
         snapshot: Snapshot,
         options: CompletionOptions,
         on_progress: Callable[[Answer], None] = lambda _: None,
+        watcher: Watcher | None = None,
     ) -> Answer:
         """What the model writes at a snapshot's cursor, before rules.
 
@@ -194,6 +196,7 @@ class Completer:
             snapshot: The document.
             options: How to complete it.
             on_progress: Is given the answer so far, each time that its text has grown.
+            watcher: Is told how it comes about.
 
         Raises:
             EngineError: The model cannot be run on this prompt.
@@ -218,6 +221,8 @@ class Completer:
             anchored=method != "off",
             lead=b" " if info.add_blank else b"",
         )
+        if watcher is not None:
+            watcher.prompted(prompt)
         before = engine.evaluated_tokens
         prompted = perf_counter()
         ladder = ladder_for(
@@ -267,6 +272,7 @@ class Completer:
             mask=mask,
             note=note,
             on_progress=lambda so_far: on_progress(answer(so_far)),
+            watcher=watcher,
         )
         self._told_left = self._told_left or LEFT_TO_RIGHT in notes
         if mask is None or not generation.masked:

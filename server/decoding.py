@@ -23,6 +23,7 @@ from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
 from server.retyping import constrained_healing, exact_healing, no_healing
+from server.watching import Watcher, watched
 
 METHODS = ("exact", "align", "one", "off")
 """Healing methods, best first. `off` needs a prompt whose hole is at the cursor."""
@@ -78,6 +79,7 @@ def generate(
     mask: Mask | None = None,
     note: str | None = None,
     on_progress: Callable[[Generation], None] = lambda _: None,
+    watcher: Watcher | None = None,
 ) -> Generation:
     """Complete a prompt.
 
@@ -95,13 +97,16 @@ def generate(
         note: Goes to the report: why this method and not another.
         on_progress: Is given what is there so far, each time that the text has grown by whole
             characters; it ended `unfinished`.
+        watcher: Is told how the text comes about.
 
     Raises:
         Cancelled, EngineError: As the engine does.
     """
     chooser = chooser_for(engine, tokenization, sampling, mask)
+    if watcher is not None:
+        chooser = watched(chooser, watcher)
     if method == "exact":
-        healed = exact_healing(engine, prompt, rows, chooser)
+        healed = exact_healing(engine, prompt, rows, chooser, watcher)
     elif method == "off":
         healed = no_healing(engine, prompt, chooser)
     else:

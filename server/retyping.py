@@ -26,6 +26,7 @@ from server.engine import ROOT, Slot, TokenEngine
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
+from server.watching import Watcher
 
 Row = NDArray[np.float32]
 
@@ -79,7 +80,13 @@ def no_healing(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:
     return Healed(slot, slot.reused, choice.token, visible, choice.logprob, report, chooser.mask)
 
 
-def exact_healing(engine: TokenEngine, prompt: Prompt, rows: RowCache, chooser: Chooser) -> Healed:
+def exact_healing(
+    engine: TokenEngine,
+    prompt: Prompt,
+    rows: RowCache,
+    chooser: Chooser,
+    watcher: Watcher | None = None,
+) -> Healed:
     """Score all covers of the typed text in one forward pass and take the best visible text.
 
     Args:
@@ -87,6 +94,7 @@ def exact_healing(engine: TokenEngine, prompt: Prompt, rows: RowCache, chooser: 
         prompt: An anchored prompt.
         rows: What is known of this prompt's head from earlier requests; is added to.
         chooser: Greedy takes the most probable first text; else a leaf is drawn.
+        watcher: Is shown the tree, where somebody wants to see it.
     """
     passes = engine.forward_passes
     tokenization, sampling, mask = chooser.tokenization, chooser.sampling, chooser.mask
@@ -108,6 +116,8 @@ def exact_healing(engine: TokenEngine, prompt: Prompt, rows: RowCache, chooser: 
         leaf = draw(scored, sampling, chooser.random)
         logprob = leaf.logprob - choice.reading.logprob
     logprob += float(np.log(max(1 - choice.reading.refused, 1e-300)))
+    if watcher is not None:
+        watcher.healed(scored, rows, leaf, mask)
 
     if slot is not None and leaf.node in evaluated:
         engine.keep(slot, evaluated[leaf.node])

@@ -27,6 +27,7 @@ What is not here: the choice of tokens, and what is cut (`fit`).
 import re
 from bisect import insort
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from time import thread_time
@@ -139,6 +140,15 @@ class GrammarMask:
                 self._feed(piece)
             self._text += piece
         self._pushed.append(self._seconds)
+
+    def twin(self) -> "GrammarMask":
+        """Another one at the same place, whose questions are neither counted nor noted here."""
+        twin = copy(self)
+        twin._state = self._state.fork()
+        twin._text, twin._ends = self._text.copy(), self._ends.copy()
+        twin._near_ends, twin._refused_ends = self._near_ends.copy(), self._refused_ends.copy()
+        twin._pushed = self._pushed.copy()
+        return twin
 
     def fits(self, length: int) -> Fits:
         """Where the text could end, up to a length in bytes; to be asked when it is written.

@@ -30,3 +30,6 @@ class Mask(Protocol):
 
     def push(self, text: bytes) -> None:
         """Note that this was written; it was allowed before."""
+
+    def twin(self) -> "Mask":
+        """Another one at the same place, whose questions are neither counted nor noted here."""

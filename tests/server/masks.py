@@ -41,6 +41,11 @@ class ToyMask:
     def push(self, text: bytes) -> None:
         self.written += text
 
+    def twin(self) -> "ToyMask":
+        twin = ToyMask(self.viable, self.ends, decides=self.decides)
+        twin.written = self.written
+        return twin
+
 
 def no_doubles(text: bytes) -> bool:
     """No byte comes twice in a row."""
