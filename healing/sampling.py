@@ -42,15 +42,32 @@ class Sampling:
 
 GREEDY = Sampling()
 
+NONE: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+"""No indices."""
 
-def log_normaliser(logits: NDArray[np.floating], temperature: float = 1.0) -> float:
+
+def log_normaliser(
+    logits: NDArray[np.floating], temperature: float = 1.0, without: NDArray[np.int64] = NONE
+) -> float:
     """What to subtract from `logits / temperature`, shape (n,), to get natural log probabilities.
 
-    Exponentials keep the precision of the logits (float32 from an engine), their sum is float64.
+    In the precision of the logits (float32 from an engine), which numpy's sum by pairs keeps.
+
+    Args:
+        logits: Are left as they are.
+        temperature: Above 0.
+        without: Indices that do not count.
     """
     highest = logits.max()
-    scaled = (logits - highest) / logits.dtype.type(temperature)
-    return float(np.log(np.exp(scaled).sum(dtype=np.float64)) + np.float64(highest) / temperature)
+    if len(without) and highest == logits[without].max():  # what counts may be lost beside it
+        logits = np.delete(logits, without)
+        without, highest = NONE, logits.max()
+    weights = logits - highest
+    if temperature != 1:
+        weights /= logits.dtype.type(temperature)
+    np.exp(weights, out=weights)
+    weights[without] = 0
+    return float(np.log(np.float64(weights.sum())) + np.float64(highest) / temperature)
 
 
 def truncate(logprobs: NDArray[np.float64], sampling: Sampling) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +95,19 @@ class Vocabulary:
         text, so a model that was given plain text never had to produce it (but see
         `with_plain_additions`).
         """
+        return self._text_ids
+
+    @cached_property
+    def other_ids(self) -> NDArray[np.int64]:
+        """The ids that may not, ascending."""
+        return np.setdiff1d(np.arange(len(self)), self._text_ids, assume_unique=True)
+
+    @cached_property
+    def _text_ids(self) -> NDArray[np.int64]:
         text = (self.kinds == TokenKind.NORMAL) | (self.kinds == TokenKind.BYTE)
-        return np.flatnonzero(text & (np.diff(self.offsets) > 0))
+        ids = np.flatnonzero(text & (np.diff(self.offsets) > 0))
+        ids.flags.writeable = False
+        return ids
 
     def byte_ids(self) -> dict[int, int]:
         """Byte value to the id of the token that spells this byte alone (as many as there are)."""
@@ -107,7 +118,7 @@ class Vocabulary:
             found.setdefault(self.blob[int(self.offsets[token])], token)
         return found
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """The length in bytes of the longest token that may spell text."""
         ids = self.text_ids()

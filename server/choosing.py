@@ -12,6 +12,10 @@ the usual 0.1 for the grammar and 0.3 for all else (measured).
 A token that no text is made of is never chosen, whatever the model says (`healing.reachable`), but
 to write again what was typed: that may be anything.
 
+A row of logits is long, and every pass over it counts. Where the model's favourite passes, the row
+is looked at as it lies in the engine's memory; it is copied only where something has to be struck
+out.
+
 Probabilities that are given back are the model's own, whatever was refused: they tell how much the
 model likes what was written, which a grammar does not change.
 """
@@ -24,7 +28,7 @@ from numpy.typing import NDArray
 
 from healing.exact import Accepts
 from healing.reachable import reachable
-from healing.sampling import Sampling, log_normaliser, truncate
+from healing.sampling import NONE, Sampling, log_normaliser, truncate
 from healing.tokenization import Tokenization
 from server.engine import TokenEngine
 from server.grammar.mask import Mask
@@ -78,18 +82,17 @@ class Chooser:
             admits: A slower second test of a token.
         """
         temperature = self.sampling.temperature or 1.0
-        logits = row.copy()
-        logits[self.not_text] = -np.inf
-        normaliser = log_normaliser(logits, temperature)
+        normaliser = log_normaliser(row, temperature, self.not_text)
+        values = row
         if among is not None:
-            allowed = np.full_like(logits, -np.inf)
-            allowed[among] = logits[among]
-            logits = allowed
+            values = np.full_like(row, -np.inf)
+            values[among] = row[among]
+        wishes = _Wishes(values, self.not_text)
         found = None
         if self.sampling.temperature:
-            found = self._first(self._drawn(logits), owed, admits)
+            found = self._first(_Wishes(self._drawn(wishes.values)), owed, admits)
         if found is None:
-            found = self._first(logits, owed, admits)
+            found = self._first(wishes, owed, admits)
         if found is None:
             return None
         token, refused = found
@@ -110,32 +113,32 @@ class Chooser:
         return values
 
     def _first(
-        self, values: NDArray[np.floating], owed: bytes, admits: Callable[[int], bool]
+        self, wishes: "_Wishes", owed: bytes, admits: Callable[[int], bool]
     ) -> tuple[int, bool] | None:
-        """The id with the highest value that passes, and whether the grammar refused another.
+        """The most wanted id that passes, and whether the grammar refused another.
 
-        `values` is used up.
+        `wishes` is used up.
         """
         refused = False
         for _ in range(TRIES):
-            token = int(np.argmax(values))
-            if values[token] == -np.inf:
+            token = wishes.best()
+            if token is None:
                 break
             if token in self.stops:
                 if self.mask is None or self._may_end(self.mask, refused):
                     return token, refused
                 refused = True
-                values[list(self.stops)] = -np.inf
+                wishes.strike_out(list(self.stops))
                 continue
             shown = self.tokenization.vocabulary[token][len(owed) :]
             fits = len(shown) if self.mask is None or not shown else self.mask.fitting(shown)
             if fits < len(shown):
                 refused = True
-                values[self.tokenization.trie.starting_with(owed + shown[: fits + 1])] = -np.inf
+                wishes.strike_out(self.tokenization.trie.starting_with(owed + shown[: fits + 1]))
             elif (owed or reachable(self.tokenization, token)) and admits(token):
                 return token, refused
             else:
-                values[token] = -np.inf
+                wishes.strike_out(token)
         return None
 
     @staticmethod
@@ -148,15 +151,48 @@ class Chooser:
         return mask.could_end() if refused and mask.decides else mask.may_end()
 
 
+class _Wishes:
+    """How much each id is wanted: somebody else's array, until something is struck out of it."""
+
+    def __init__(
+        self,
+        values: NDArray[np.floating],
+        never: NDArray[np.int64] = NONE,
+    ) -> None:
+        """`values`, shape (vocabulary,), -inf for what is not wanted; but `never` these ids."""
+        self._values = values
+        self._never = never
+        self._is_own = False
+
+    @property
+    def values(self) -> NDArray[np.floating]:
+        """What is left, shape (vocabulary,); -inf for all that was struck out."""
+        if not self._is_own:
+            self.strike_out(self._never)
+        return self._values
+
+    def best(self) -> int | None:
+        """The id that is wanted most; None if none is left."""
+        token = int(np.argmax(self._values))
+        if not self._is_own and token in self._never:
+            token = int(np.argmax(self.values))
+        return None if self._values[token] == -np.inf else token
+
+    def strike_out(self, ids: NDArray[np.int64] | list[int] | int) -> None:
+        """These ids are not wanted any more."""
+        if not self._is_own:
+            self._values, self._is_own = self._values.copy(), True
+            self._values[self._never] = -np.inf
+        self._values[ids] = -np.inf
+
+
 def chooser_for(
     engine: TokenEngine, tokenization: Tokenization, sampling: Sampling, mask: Mask | None
 ) -> Chooser:
     """The choice of tokens of one request."""
-    usable = np.zeros(len(engine.vocabulary), dtype=bool)
-    usable[engine.vocabulary.text_ids()] = True
-    usable[list(engine.stops)] = True
+    not_text = np.setdiff1d(engine.vocabulary.other_ids, list(engine.stops))
     random = np.random.default_rng(sampling.seed)
-    return Chooser(tokenization, np.flatnonzero(~usable), engine.stops, sampling, random, mask)
+    return Chooser(tokenization, not_text, engine.stops, sampling, random, mask)
 
 
 def accepting(mask: Mask) -> Accepts:

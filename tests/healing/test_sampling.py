@@ -136,6 +136,17 @@ class TestLogNormaliser:
 
             assert_allclose(np.exp(logprobs).sum(), 1, atol=tolerance)
 
+    @given(LOGITS, st.data())
+    def test_leaves_out_what_does_not_count(self, logits, data):
+        """However loud that is, and however large the row."""
+        others = data.draw(st.lists(st.floats(-500, 500), max_size=6))
+        row = np.array([*logits, *others] * 40, dtype=np.float32)
+        places = np.arange(len(row)).reshape(40, -1)[:, len(logits) :].ravel()
+
+        found = log_normaliser(row, 1.5, places)
+
+        assert_allclose(found, log_normaliser(np.delete(row, places), 1.5), rtol=1e-6, atol=1e-6)
+
 
 class TestSampling:
     """Options that mean something."""

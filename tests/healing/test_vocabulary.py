@@ -31,6 +31,7 @@ class TestVocabulary:
 
         ids = [i for i, (token, kind) in enumerate(tokens) if token and kind in text]
         assert vocabulary.text_ids().tolist() == ids
+        assert sorted([*ids, *vocabulary.other_ids.tolist()]) == list(range(len(tokens)))
         assert vocabulary.longest == max([len(tokens[i][0]) for i in ids], default=0)
         singles = [i for i in ids if len(tokens[i][0]) == 1]
         assert vocabulary.byte_ids() == {tokens[i][0][0]: i for i in reversed(singles)}

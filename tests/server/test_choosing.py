@@ -1,6 +1,7 @@
 """Choosing lazily is choosing with a full mask."""
 
 from collections import Counter
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from healing.reachable import reachable
 from healing.sampling import GREEDY, Sampling, truncate
-from server.choosing import Chooser, accepting
+from server.choosing import TRIES, Choice, Chooser, accepting
 from server.grammar.grammar_mask import GrammarMask
 from server.grammar.kept import KeptStates
 from server.grammar.ladder import climb
@@ -126,6 +127,110 @@ class TestGreedy:
         chooser = chooser_of(toy.toy("qwen")[1], ToyMask(lambda _: False, lambda _: False))
 
         assert chooser(row_of(toy.toy("qwen")[1], 1)) is None
+
+
+class Plain(Chooser):
+    """Chooses from a copy of the whole row, with all that is no text struck out first."""
+
+    def __call__(self, row, owed=b"", among=None, admits=lambda _: True):
+        temperature = self.sampling.temperature or 1.0
+        logits = row.copy()
+        logits[self.not_text] = -np.inf
+        scaled = logits.astype(np.float64) / temperature
+        normaliser = np.logaddexp.reduce(scaled)
+        if among is not None:
+            allowed = np.full_like(logits, -np.inf)
+            allowed[among] = logits[among]
+            logits = allowed
+        found = None
+        if self.sampling.temperature:
+            found = self.first(self._drawn(logits), owed, admits)
+        if found is None:
+            found = self.first(logits, owed, admits)
+        if found is None:
+            return None
+        token, refused = found
+        return Choice(None if token in self.stops else token, scaled[token] - normaliser, refused)
+
+    def first(self, values, owed, admits):
+        refused = False
+        for _ in range(TRIES):
+            token = int(np.argmax(values))
+            if values[token] == -np.inf:
+                break
+            if token in self.stops:
+                if self.mask is None or self._may_end(self.mask, refused):
+                    return token, refused
+                refused = True
+                values[list(self.stops)] = -np.inf
+                continue
+            shown = self.tokenization.vocabulary[token][len(owed) :]
+            fits = len(shown) if self.mask is None or not shown else self.mask.fitting(shown)
+            if fits < len(shown):
+                refused = True
+                values[self.tokenization.trie.starting_with(owed + shown[: fits + 1])] = -np.inf
+            elif (owed or reachable(self.tokenization, token)) and admits(token):
+                return token, refused
+            else:
+                values[token] = -np.inf
+        return None
+
+
+class TestPlain:
+    """A row that is looked at where it lies gives what a copy of it gives."""
+
+    @settings(deadline=None, max_examples=300)
+    @given(st.data())
+    def test_is_the_same(self, data):
+        """The token, whether another was refused, the probability, and what the mask was asked."""
+        tokenization = VOCABULARIES[data.draw(st.sampled_from(sorted(VOCABULARIES)))]()
+        written = data.draw(st.sampled_from([*WRITTEN, None]))
+        sampling = data.draw(
+            st.sampled_from([GREEDY, Sampling(0.7), Sampling(1.2, top_k=2), Sampling(1, min_p=0.1)])
+        )
+        seed = data.draw(st.integers(0, 10_000))
+        fast, slow = (
+            chooser_of(tokenization, None if written is None else mask_after(written), sampling, 1)
+            for _ in range(2)
+        )
+        row = row_of(tokenization, seed)
+        loud = data.draw(st.lists(st.sampled_from(range(len(row))), max_size=4))
+        row[loud] += data.draw(st.sampled_from([5, 40, 200]))
+        owed = data.draw(st.sampled_from([b"", b"", b"a"]))
+        among = data.draw(st.sampled_from([None, tokenization.trie.starting_with(owed)]))
+        others = data.draw(st.sets(st.sampled_from(tokenization.vocabulary.text_ids().tolist())))
+        if sampling.temperature and among is not None:  # it draws from what is left
+            others -= {*among.tolist()}
+        not_text = np.array(sorted({*fast.not_text.tolist(), *others}), dtype=np.int64)
+        fast = replace(fast, not_text=not_text)
+        slow = replace(
+            Plain(*(getattr(slow, part.name) for part in fields(slow))), not_text=not_text
+        )
+        refused = data.draw(st.sets(st.sampled_from(range(len(row))), max_size=3))
+
+        before = row.copy()
+        choice = fast(row, owed, among, lambda token: token not in refused)
+        wanted = slow(row, owed, among, lambda token: token not in refused)
+
+        assert np.array_equal(row, before)
+        assert (choice is None) == (wanted is None)
+        if wanted is not None:
+            assert (choice.token, choice.refused) == (wanted.token, wanted.refused)
+            assert choice.logprob == pytest.approx(wanted.logprob, abs=2e-5)
+        if written is not None:
+            assert fast.mask.asked == slow.mask.asked
+
+    def test_marks_that_drown_all_text(self):
+        """A model that wants nothing but a mark still says what it thinks of the text."""
+        tokenization = toy.toy("qwen")[1]
+        not_text = tokenization.trie.starting_with(b"a")
+        chooser = replace(chooser_of(tokenization, None), not_text=not_text)
+        row = row_of(tokenization, 2)
+        quiet = chooser(row)
+        row[not_text] = 500
+
+        assert chooser(row).token == quiet.token
+        assert chooser(row).logprob == pytest.approx(quiet.logprob, abs=1e-5)
 
 
 class TestGrammar:
