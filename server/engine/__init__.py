@@ -191,6 +191,30 @@ class TokenEngine(Protocol):
     def drop(self, slot: Slot) -> None:
         """Free the slot and everything that only it holds; a slot that is gone already is fine."""
 
+    @property
+    def state_key(self) -> str:
+        """All that the states of `save` depend on beside their text: the model and how it runs.
+
+        Raises EngineError or OSError if that can't be found out.
+        """
+
+    def held(self, tokens: Sequence[int]) -> int:
+        """How many of the first tokens a slot has in memory, so that `open` need not read them."""
+
+    def save(self, tokens: Sequence[int]) -> NDArray[np.uint8] | None:
+        """What the memory holds of a text, as bytes; None if no slot holds all of it.
+
+        A tree that was evaluated before can't be kept afterwards. Raises EngineError if the model's
+        file has changed.
+        """
+
+    def restore(self, tokens: Sequence[int], state: NDArray[np.uint8]) -> bool:
+        """Put back what `save` gave for a text, in a slot that stays until it is evicted.
+
+        The state must be one of an engine with the same `state_key`, untouched: hardly anything of
+        it is checked. False if there is no room for it. Raises EngineError as `open` does.
+        """
+
     def cancel(self) -> None:
         """Stop the running `evaluate` and every later one until `resume`; from any thread."""
 

@@ -19,6 +19,7 @@ memory can do (`llama_memory`), and which token comes next.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,6 +32,7 @@ from server.engine.llama_library import AbortFlag, last_error, load_library, rec
 from server.engine.llama_load import EngineOptions, Loaded, free, load_model
 from server.engine.llama_memory import Memory
 from server.engine.llama_slots import LlamaSlot, Row, SlotTable
+from server.engine.llama_state import State, restore, save
 from server.engine.llama_tree import Step, Tree
 from server.engine.llama_vocabulary import (
     Encoder,
@@ -40,6 +42,7 @@ from server.engine.llama_vocabulary import (
     vocabulary_of,
 )
 from server.engine.loaded_files import check_unchanged
+from server.engine.state_key import state_key
 from server.errors import Cancelled, EngineError
 
 
@@ -85,6 +88,7 @@ class LlamaEngine:
         self._loaded: Loaded | None = loaded
         self._context = loaded.context
         self._files = loaded.files
+        self._flash_attn = loaded.flash_attn
         self._fim = fim_tokens(announced_marks(loaded.vocabulary), vocabulary, loaded.info.name)
         self._info = replace(loaded.info, fill_in=self._fim.dialect if self._fim else None)
         marks = self._fim.marks if self._fim else frozenset()
@@ -145,6 +149,12 @@ class LlamaEngine:
     def forward_passes(self) -> int:
         """Calls of the model since it was loaded."""
         return self._forward_passes
+
+    @cached_property
+    def state_key(self) -> str:
+        """What saved states depend on; raises EngineError if a file has changed, and OSError."""
+        check_unchanged(self._files)
+        return state_key(self.info, self._files, self._flash_attn)
 
     def encode(self, text: bytes) -> list[int]:
         """Text to ids. Raises EngineError for a byte that the vocabulary can't spell."""
@@ -257,6 +267,25 @@ class LlamaEngine:
         if self._grown and self._grown.slot is own:
             self._forget_tree()
         self._slots.drop(own)
+
+    def held(self, tokens: Sequence[int]) -> int:
+        """How many of the first tokens a slot has in memory."""
+        return self._slots.longest_prefix(tokens)[1]
+
+    def save(self, tokens: Sequence[int]) -> State | None:
+        """The state after a text; None if no slot holds it. Raises EngineError like `open`."""
+        self._check_open()
+        check_unchanged(self._files)
+        self._forget_tree()
+        spare = next(iter(self._branches), None)
+        return save(self._context, self._memory, self._slots, list(tokens), spare)
+
+    def restore(self, tokens: Sequence[int], state: State) -> bool:
+        """A slot that holds a text, by its state. Raises EngineError like `open`."""
+        self._check_open()
+        self._forget_tree()
+        slot = self._own(self.open(tokens))
+        return restore(self._context, self._memory, self._slots, slot, state)
 
     def cancel(self) -> None:
         """Stop the running `evaluate` and every later one until `resume`; from any thread."""

@@ -90,6 +90,8 @@ class Loaded:
     """The longest text that the model was trained for."""
     files: tuple[LoadedFile, ...]
     """Where its weights are mapped from."""
+    flash_attn: str
+    """The option, which decides how values are laid out in memory."""
 
 
 @dataclass(frozen=True)
@@ -292,6 +294,7 @@ def _with_context(
         window,
         trained,
         checked.files,
+        options.flash_attn,
     )
 
 
