@@ -17,8 +17,10 @@ from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.stitch import Stitch
 from healing.tokenization import Tokenization
+from server.chain import Chain
 from server.choosing import Choice, chooser_for
-from server.engine import ROOT, TokenEngine
+from server.drafting import Drafting
+from server.engine import TokenEngine
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
@@ -64,6 +66,10 @@ class Generation:
     """Prompt tokens: the head and what was typed, as it was re-typed."""
     masked: bool = False
     """Whether all of it was written under a grammar's mask."""
+    drafted: int = 0
+    """Tokens of drafts that were evaluated."""
+    accepted: int = 0
+    """Of them, those that were chosen."""
 
 
 def generate(
@@ -78,6 +84,7 @@ def generate(
     sampling: Sampling = GREEDY,
     mask: Mask | None = None,
     note: str | None = None,
+    drafts: Drafting | None = None,
     on_progress: Callable[[Generation], None] = lambda _: None,
     watcher: Watcher | None = None,
 ) -> Generation:
@@ -90,11 +97,14 @@ def generate(
         method: One of `METHODS`, or `loose`.
         rows: What is known of this prompt's head (for `exact`); is added to.
         max_tokens: The most tokens to write after the cursor, the healed one included.
-        should_stop: Whether the text after the cursor, so far, is all that is wanted.
+        should_stop: Whether the text after the cursor, so far, is all that is wanted. May be asked
+            about texts that are only guessed.
         sampling: How tokens are chosen.
         mask: A grammar's view of what is written; is told of every token. It is given up if it
             refuses everything that could come first: no person's text prevents a completion.
         note: Goes to the report: why this method and not another.
+        drafts: Guesses that are checked several tokens at a time. They change how long it takes,
+            and no text; what was written is remembered there.
         on_progress: Is given what is there so far, each time that the text has grown by whole
             characters; it ended `unfinished`.
         watcher: Is told how the text comes about.
@@ -113,52 +123,60 @@ def generate(
         healed = constrained_healing(engine, prompt, method, chooser, note=note)
     mask = healed.mask
     chooser = replace(chooser, mask=mask)
-    slot, token = healed.slot, healed.token
-    prompt_tokens, reused = len(slot.tokens), healed.reused
-    logprobs = [healed.logprob]
+    token, piece = healed.token, healed.visible
     stitch = Stitch()
+    chain = Chain(engine, healed.slot, stitch, should_stop, drafts)
+    prompt_tokens = len(chain)
+    logprobs = [healed.logprob]
 
     def so_far(text: bytes, ended: str) -> Generation:
         return Generation(
-            text, tuple(logprobs), ended, healed.report, reused, prompt_tokens, mask is not None
+            text,
+            tuple(logprobs),
+            ended,
+            healed.report,
+            healed.reused,
+            prompt_tokens,
+            mask is not None,
+            chain.drafted,
+            chain.accepted,
         )
 
     if mask is not None and not sampling.temperature and _is_refused(healed.refused, mask):
         return so_far(b"", "other wishes")
-    piece = healed.visible
     ended = "stop token"
-    while token is not None:
-        if mask is not None:
-            mask.push(piece)
-        if stitch.push(piece):
-            text = bytes(stitch.text[: stitch.given])
-            on_progress(so_far(text, "unfinished"))
-            if should_stop(text):
-                ended = "stop rule"
+    with chain:
+        while token is not None:
+            if mask is not None:
+                mask.push(piece)
+            if stitch.push(piece):
+                text = bytes(stitch.text[: stitch.given])
+                on_progress(so_far(text, "unfinished"))
+                if should_stop(text):
+                    ended = "stop rule"
+                    break
+            if len(logprobs) >= max_tokens or len(chain) >= engine.info.context_tokens:
+                ended = "token limit"
                 break
-        if len(logprobs) >= max_tokens or len(slot.tokens) >= engine.info.context_tokens:
-            ended = "token limit"
-            break
-        [row] = engine.evaluate(slot, [(ROOT, token)], [0])
-        engine.keep(slot, 0)
-        choice = chooser(row)
-        if choice is None and not stitch.text:
-            mask, chooser = None, replace(chooser, mask=None)
+            row = chain.after(token, max_tokens - len(logprobs))
             choice = chooser(row)
-        if choice is None:
-            ended = "no fitting token"
-            break
-        token = choice.token
-        piece = b"" if token is None else engine.vocabulary[token]
-        if mask is not None and not sampling.temperature and _is_unwilling(choice):
-            word = _unfinished_word(bytes(stitch.text), mask)
-            if word and not mask.decides:
-                return so_far(stitch.finish().removesuffix(word), "other wishes")
-            if mask.could_end():
-                ended = "other wishes"
+            if choice is None and not stitch.text:
+                mask, chooser = None, replace(chooser, mask=None)
+                choice = chooser(row)
+            if choice is None:
+                ended = "no fitting token"
                 break
-        if token is not None:
-            logprobs.append(choice.logprob)
+            token = choice.token
+            piece = b"" if token is None else engine.vocabulary[token]
+            if mask is not None and not sampling.temperature and _is_unwilling(choice):
+                word = _unfinished_word(bytes(stitch.text), mask)
+                if word and not mask.decides:
+                    return so_far(stitch.finish().removesuffix(word), "other wishes")
+                if mask.could_end():
+                    ended = "other wishes"
+                    break
+            if token is not None:
+                logprobs.append(choice.logprob)
     return so_far(stitch.finish(), ended)
 
 
