@@ -23,27 +23,29 @@ A document with nothing in it beside the cursor's line says nothing of itself, a
 what is most frequent in the world. There the file's name comes first, for models that have a token
 to separate files.
 
-Not here: context from other files, and which model file has which marks (`engine`).
+Not here: which lines fit a budget (`window`), context from other files, and which model file has
+which marks (`engine`).
 """
 
 import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from healing.encoding import Encode
 from healing.tokenization import Tokenization
 from server.engine import FimTokens, Gap
 from server.rules import Place
 from server.snapshot import Snapshot, language_of, line_bounds, with_lf
+from server.window import (
+    LONGEST_CHARACTER,
+    TOKEN_BYTES,
+    character_start,
+    last_bytes,
+    tokens_after,
+    tokens_before,
+)
 
 TYPED_TOKENS = 128
 """The longest stretch between anchor and cursor; lines that are longer are anchored inside."""
-
-LONGEST_CHARACTER = 4
-"""Bytes of a character in UTF-8."""
-
-TOKEN_BYTES = 16
-"""No ordinary text has more bytes a token on average; bounds what is looked at for counting."""
 
 _BLANKS = re.compile(rb"\s*")
 
@@ -83,6 +85,7 @@ def build_prompt(
     budget: int,
     anchored: bool,
     lead: bytes = b"",
+    after_budget: int | None = None,
 ) -> Prompt:
     """The prompt for a snapshot.
 
@@ -97,21 +100,24 @@ def build_prompt(
         anchored: Whether the hole starts at the anchor; False puts it at the cursor.
         lead: What the tokenizer puts before a text in training: a blank or nothing. The prefix is
             a text of its own; what comes after a hole, and what fills it, are not.
+        after_budget: The most tokens of the text after the hole; None for its usual share.
     """
+    most_after = budget // SUFFIX_SHARE if after_budget is None else min(after_budget, budget)
+    usual = budget - most_after
     line_start, line_end = line_bounds(snapshot.text, snapshot.cursor)
     encode = tokenization.encode
     reach = (budget + TYPED_TOKENS) * TOKEN_BYTES
     earlier = snapshot.text[max(0, line_start - reach - LONGEST_CHARACTER) : line_start]
-    before = with_lf(_last_bytes(earlier, reach))
+    before = with_lf(last_bytes(earlier, reach))
     stop = min(snapshot.cursor, line_end)  # the cursor may stand between `\r` and `\n`
     line = snapshot.text[max(line_start, stop - reach - LONGEST_CHARACTER) : stop]
-    inside, typed = _anchor(_last_bytes(line, reach), tokenization)
+    inside, typed = _anchor(last_bytes(line, reach), tokenization)
 
     def continued(budget: int) -> tuple[list[int], bytes, int]:
         text = before + inside + typed
         cut = _left_cut(text, len(before), tokenization) if anchored else len(text)
         if cut:
-            return _last_tokens(text[:cut], budget, encode, lead), text[cut:], 0
+            return tokens_before(text[:cut], budget, encode, lead, usual), text[cut:], 0
         return ([], lead + text, len(lead)) if anchored else (encode(lead), b"", 0)
 
     if fim is None:
@@ -121,7 +127,7 @@ def build_prompt(
     joined = len(place.rest) if place.closers is not None else len(place.tail)
     follows = snapshot.cursor + joined
     after = with_lf(snapshot.text[follows : follows + reach])
-    suffix = _first_tokens(after, budget // SUFFIX_SHARE, encode)
+    suffix = tokens_after(after, most_after, encode)
     title = title_of(snapshot, line_start, follows)
     layout = fim.healed if anchored and fim.healed else fim.named if title and fim.named else None
     layout = layout or fim.layout
@@ -130,7 +136,7 @@ def build_prompt(
     else:
         own = 0
         left, answer = (before + inside, typed) if anchored else (before + inside + typed, b"")
-        prefix = _last_tokens(left, budget - len(suffix), encode, lead)
+        prefix = tokens_before(left, budget - len(suffix), encode, lead, usual)
     texts: dict[Gap, list[int]] = {
         "prefix": prefix,
         "suffix": suffix,
@@ -173,7 +179,7 @@ def _left_cut(text: bytes, line_start: int, tokenization: Tokenization) -> int:
         cut = tokenization.sure_boundary(text, limit)
         if cut and cut >= earliest:
             return cut
-    return _character_start(text, earliest)
+    return character_start(text, earliest)
 
 
 def _last_start(text: bytes, tokenization: Tokenization) -> int:
@@ -195,54 +201,5 @@ def _anchor(typed: bytes, tokenization: Tokenization) -> tuple[bytes, bytes]:
         return b"", typed
     cut = tokenization.sure_boundary(typed, len(typed) - tokenization.vocabulary.longest)
     if cut < earliest:
-        cut = _character_start(typed, earliest)
+        cut = character_start(typed, earliest)
     return typed[:cut], typed[cut:]
-
-
-def _last_tokens(text: bytes, budget: int, encode: Encode, lead: bytes) -> list[int]:
-    """The ids of the last whole lines that fit a budget, or of the end of the last line.
-
-    `lead` comes before whole lines; its token counts as well.
-    """
-    if budget <= 0 or not text:
-        return []
-    text = _last_bytes(text, budget * TOKEN_BYTES)
-    lines = text.splitlines(keepends=True)
-    taken, count = len(lines), len(lead)
-    while taken:
-        count += len(encode(lines[taken - 1]))
-        if count > budget:
-            break
-        taken -= 1
-    chosen = b"".join(lines[taken:])
-    return encode(lead + chosen if chosen else lines[-1])[-budget:]
-
-
-def _first_tokens(text: bytes, budget: int, encode: Encode) -> list[int]:
-    """The ids of the first whole lines that fit a budget, or of the start of the first line."""
-    if budget <= 0 or not text:
-        return []
-    text = text[: budget * TOKEN_BYTES]
-    chosen: bytes | None = None
-    ids: list[int] = []
-    for line in text.split(b"\n"):
-        # A line end at the start belongs to the suffix: the hole ends before it.
-        longer = line if chosen is None else chosen + b"\n" + line
-        more = encode(longer)
-        if len(more) > budget:
-            break
-        chosen, ids = longer, more
-    return ids if ids else encode(text)[:budget]
-
-
-def _last_bytes(text: bytes, limit: int) -> bytes:
-    """At most so many bytes of a text's end, from the start of a character."""
-    return text if len(text) <= limit else text[_character_start(text, len(text) - limit) :]
-
-
-def _character_start(text: bytes, offset: int) -> int:
-    """The first offset from `offset` on that does not point inside a UTF-8 character."""
-    for ahead in range(offset, min(offset + LONGEST_CHARACTER, len(text))):
-        if text[ahead] & 0xC0 != 0x80:
-            return ahead
-    return min(offset, len(text))
