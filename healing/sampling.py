@@ -45,6 +45,9 @@ GREEDY = Sampling()
 NONE: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 """No indices."""
 
+AT_ONCE = 1 << 15
+"""So many exponentials are taken at a time: they stay in a core's cache until they are summed."""
+
 
 def log_normaliser(
     logits: NDArray[np.floating], temperature: float = 1.0, without: NDArray[np.int64] = NONE
@@ -60,14 +63,22 @@ def log_normaliser(
     """
     highest = logits.max()
     if len(without) and highest == logits[without].max():  # what counts may be lost beside it
-        logits = np.delete(logits, without)
-        without, highest = NONE, logits.max()
+        logits, without = np.delete(logits, without), NONE
+        highest = logits.max()
+    total = -_weights(logits[without], highest, temperature).sum(dtype=np.float64)
+    for start in range(0, len(logits), AT_ONCE):
+        total += _weights(logits[start : start + AT_ONCE], highest, temperature).sum()
+    return float(np.log(total) + np.float64(highest) / temperature)
+
+
+def _weights(
+    logits: NDArray[np.floating], highest: np.floating, temperature: float
+) -> NDArray[np.floating]:
+    """Exponentials of logits, relative to that of the highest one."""
     weights = logits - highest
     if temperature != 1:
         weights /= logits.dtype.type(temperature)
-    np.exp(weights, out=weights)
-    weights[without] = 0
-    return float(np.log(np.float64(weights.sum())) + np.float64(highest) / temperature)
+    return np.exp(weights, out=weights)
 
 
 def truncate(logprobs: NDArray[np.float64], sampling: Sampling) -> NDArray[np.float64]:
