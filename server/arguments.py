@@ -18,14 +18,9 @@ class EngineArguments(TypedDict):
     flash_attn: str
 
 
-class CompleteArguments(EngineArguments):
-    """Options of `midtoken complete`."""
+class RequestArguments(EngineArguments):
+    """Options of every command that completes at a location."""
 
-    as_json: bool
-    via_server: bool
-    server: str | None
-    explain: bool
-    stream: bool
     healing: str
     grammar: str
     prompt: str
@@ -39,10 +34,33 @@ class CompleteArguments(EngineArguments):
     seed: int
 
 
+class CompleteArguments(RequestArguments):
+    """Options of `midtoken complete`."""
+
+    as_json: bool
+    via_server: bool
+    server: str | None
+    explain: bool
+    stream: bool
+
+
+class ExplainArguments(RequestArguments):
+    """Options of `midtoken explain`."""
+
+    out: str
+    open_page: bool
+
+
 class TypingArguments(EngineArguments):
     """Options of `midtoken bench typing`."""
 
     keys: int
+    quick: bool
+    languages: tuple[str, ...]
+    projects: tuple[str, ...]
+    peer: str | None
+    both: bool
+    out: str | None
     seed: int
     fast: float
     cancel: bool

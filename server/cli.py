@@ -8,8 +8,7 @@ line itself is wrong, 1 for everything else.
 import logging
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Unpack
 
 import click
 
@@ -17,16 +16,14 @@ from server import __version__
 from server.arguments import (
     CompleteArguments,
     EngineArguments,
+    ExplainArguments,
     GrammarArguments,
     HealArguments,
     TypingArguments,
 )
+from server.cli_options import LocationCommand, engine_options, grammar_option, request_options
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
-from server.models.catalog import DEFAULT_MODEL
-
-HEALING_METHODS = ("exact", "align", "one", "off")
-GRAMMAR_MODES = ("auto", "structural", "off")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,82 +41,6 @@ def cli(verbose: bool) -> None:
 cli.add_command(model)
 
 
-def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command that runs a model."""
-    options = [
-        click.option(
-            "--model",
-            "model_name",
-            default=DEFAULT_MODEL,
-            show_default=True,
-            metavar="NAME|PATH",
-            help="A model by name, or any GGUF file.",
-        ),
-        click.option("--lora", metavar="PATH", help="A LoRA adapter to add to the model."),
-        click.option(
-            "--lora-scale",
-            type=click.FloatRange(0, 100),
-            default=1.0,
-            show_default=True,
-            help="How much of the adapter counts.",
-        ),
-        click.option("--yes", is_flag=True, help="Fetch a missing model without asking."),
-        click.option("--threads", type=click.IntRange(1, 1024), help="CPU threads."),
-        click.option(
-            "--context-size",
-            type=click.IntRange(16, 1 << 24),
-            default=4096,
-            show_default=True,
-            help="Tokens of memory for all texts together.",
-        ),
-        click.option(
-            "--gpu-layers",
-            default="auto",
-            show_default=True,
-            metavar="auto|N",
-            help="Layers to put on a GPU.",
-        ),
-        click.option(
-            "--main-gpu", type=click.IntRange(0), default=0, help="GPU for small tensors."
-        ),
-        click.option(
-            "--tensor-split",
-            default="",
-            metavar="A,B,...",
-            help="Shares of the model on each GPU.",
-        ),
-        click.option(
-            "--flash-attn",
-            type=click.Choice(["auto", "on", "off"]),
-            default="auto",
-            show_default=True,
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-grammar_option = click.option(
-    "--grammar",
-    type=click.Choice(GRAMMAR_MODES),
-    default="auto",
-    show_default=True,
-    help="How much of a language's grammar is kept.",
-)
-
-
-class LocationCommand(click.Command):
-    """A command whose argument may be `-:LINE:COLUMN`, which click would take for an option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, such a location last."""
-        found = [] if "--" in args else [arg for arg in args if arg.startswith("-:")]
-        if found:
-            args = [*(arg for arg in args if arg not in found), "--", *found]
-        return super().parse_args(ctx, args)
-
-
 @cli.command(cls=LocationCommand)
 @click.argument("location", metavar="FILE:LINE:COLUMN")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -133,37 +54,7 @@ class LocationCommand(click.Command):
 )
 @click.option("--explain", is_flag=True, help="Show how the completion came about.")
 @click.option("--stream", is_flag=True, help="Print the text while it is written.")
-@click.option(
-    "--healing",
-    type=click.Choice(HEALING_METHODS),
-    default="exact",
-    show_default=True,
-    help="How the end of the typed text is written again.",
-)
-@grammar_option
-@click.option(
-    "--prompt",
-    type=click.Choice(["fim", "left"]),
-    default="fim",
-    show_default=True,
-    help="Use the text on both sides of the cursor, or only what is before it.",
-)
-@click.option("--max-tokens", type=click.IntRange(1), default=64, show_default=True)
-@click.option(
-    "--context-tokens", type=click.IntRange(0), help="Tokens of text to read around the cursor."
-)
-@click.option("--stdin-filename", metavar="NAME", help="The name of text given as `-`.")
-@click.option(
-    "--temperature",
-    type=click.FloatRange(0, 100),
-    default=0.0,
-    show_default=True,
-    help="0 takes the most probable text, as does what is below 0.001.",
-)
-@click.option("--top-k", type=click.IntRange(0), default=0, help="Draw from so many; 0 is all.")
-@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=1.0)
-@click.option("--min-p", type=click.FloatRange(0, 1), default=0.0)
-@click.option("--seed", type=click.IntRange(0), default=0)
+@request_options
 @engine_options
 def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
     """Print the text that belongs after the cursor.
@@ -181,6 +72,28 @@ def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
     if options["server"] and not options["via_server"]:
         raise UsageError("--server goes with --via-server")
     run_completion(location, options)
+
+
+@cli.command(cls=LocationCommand)
+@click.argument("location", metavar="FILE:LINE:COLUMN")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False),
+    default="midtoken-explain.html",
+    show_default=True,
+    help="The page's file.",
+)
+@click.option("--open", "open_page", is_flag=True, help="Open it in a browser.")
+@request_options
+@engine_options
+def explain(location: str, **options: Unpack[ExplainArguments]) -> None:
+    """Write a page that shows how a completion comes about: tokens, healing, probabilities.
+
+    One HTML file that needs nothing else. It holds text of your document.
+    """
+    from server.explain_command import run_explain
+
+    run_explain(location, options)
 
 
 @cli.command()
@@ -229,8 +142,41 @@ def bench() -> None:
 @bench.command()
 @click.argument("files", nargs=-1, type=click.Path())
 @click.option(
-    "--keys", type=click.IntRange(1, 1_000_000), default=2000, show_default=True, help="How long."
+    "--keys",
+    type=click.IntRange(1, 1_000_000),
+    default=2000,
+    show_default=True,
+    help="How much of each project is typed, in keys that it takes without suggestions.",
 )
+@click.option("--quick", is_flag=True, help="Type 1200 keys at most, of all projects together.")
+@click.option(
+    "--language",
+    "languages",
+    multiple=True,
+    type=click.Choice(
+        ["all", "c", "go", "java", "javascript", "python", "rust", "typescript"],
+    ),
+    help="Type projects of that language; may be given again.",
+)
+@click.option(
+    "--project",
+    "projects",
+    multiple=True,
+    type=click.Choice(
+        [
+            *("standard-library", "flask", "httpx", "cobra", "gnulib"),
+            *("fastify", "rxjs", "regex", "react-native"),
+        ]
+    ),
+    help="Type that project, fetched from its registry; may be given again.",
+)
+@click.option(
+    "--peer",
+    type=click.Choice(["llama-server"]),
+    help="Have llama.cpp's server suggest instead, asked as llama.vim asks it.",
+)
+@click.option("--both", is_flag=True, help="Type twice, with midtoken and with llama-server.")
+@click.option("--out", type=click.Path(file_okay=False), help="Where to write all figures.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--fast",

@@ -18,7 +18,7 @@ import click
 from click.core import ParameterSource
 
 from healing.sampling import Sampling
-from server.arguments import CompleteArguments, EngineArguments
+from server.arguments import CompleteArguments, EngineArguments, RequestArguments
 from server.completer import Completer, CompletionOptions, load_completer
 from server.engine import Lora
 from server.engine.llama_advice import warn_of
@@ -43,24 +43,7 @@ MOST_LAYERS = 10_000
 def run_completion(location: str, options: CompleteArguments) -> None:
     """Complete at a location and print the result as asked for (see `cli.complete`)."""
     snapshot = read_snapshot(location, options["stdin_filename"])
-    try:
-        sampling = Sampling(
-            options["temperature"],
-            options["top_k"],
-            options["top_p"],
-            options["min_p"],
-            options["seed"],
-        )
-        request = CompletionOptions(
-            options["healing"],
-            options["prompt"],
-            options["max_tokens"],
-            options["context_tokens"],
-            sampling,
-            grammar=cast("Mode", options["grammar"]),
-        )
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    request = request_of(options)
     engine = engine_options_of(options)
     output = sys.stdout.buffer
     if options["via_server"]:
@@ -82,11 +65,8 @@ def run_completion(location: str, options: CompleteArguments) -> None:
             output.flush()
 
     def work(completers: list[Completer]) -> Completion:
-        if request.grammar != "off":
-            prepare(snapshot.language)
-        warn_of(engine)
-        completers.append(load_completer(path, engine))
-        return completers[0].complete(snapshot, request, stream if options["stream"] else None)
+        completer = load(completers, path, engine, snapshot.language, request)
+        return completer.complete(snapshot, request, stream if options["stream"] else None)
 
     completion = interruptible(work)
     text = completion.items[0].text if completion.items else ""
@@ -101,6 +81,28 @@ def run_completion(location: str, options: CompleteArguments) -> None:
             output.write(text.encode()[len(streamed) :] + b"\n")
             output.flush()
         _tell(completion.notes, completion.empty_reason)
+
+
+def request_of(options: RequestArguments) -> CompletionOptions:
+    """The request's options from the command line's. Raises UsageError."""
+    try:
+        sampling = Sampling(
+            options["temperature"],
+            options["top_k"],
+            options["top_p"],
+            options["min_p"],
+            options["seed"],
+        )
+        return CompletionOptions(
+            options["healing"],
+            options["prompt"],
+            options["max_tokens"],
+            options["context_tokens"],
+            sampling,
+            grammar=cast("Mode", options["grammar"]),
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def read_snapshot(location: str, stdin_filename: str | None) -> Snapshot:
@@ -170,6 +172,29 @@ def _shares(given: str) -> tuple[float, ...]:
     if not all(0 <= share < math.inf for share in shares):
         raise UsageError(f"--tensor-split is numbers with commas, as in 3,1, not {given!r}")
     return shares
+
+
+def load(
+    completers: list[Completer],
+    path: Path,
+    engine: EngineOptions,
+    language: str,
+    request: CompletionOptions,
+) -> Completer:
+    """Load a model for a request, and what its document's language needs.
+
+    Args:
+        completers: The list of `interruptible`.
+        path: The model's file.
+        engine: How it is run.
+        language: The document's.
+        request: The request's options.
+    """
+    if request.grammar != "off":
+        prepare(language)
+    warn_of(engine)
+    completers.append(load_completer(path, engine))
+    return completers[-1]
 
 
 _Result = TypeVar("_Result")

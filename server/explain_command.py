@@ -1,0 +1,61 @@
+"""`midtoken explain`: from a location on the command line to a page in a file.
+
+What is on the page: `explain_page`. The same as text on a terminal: `midtoken complete --explain`.
+"""
+
+import sys
+import webbrowser
+from pathlib import Path
+
+import click
+
+from server.arguments import ExplainArguments
+from server.completer import Completer
+from server.completion import (
+    engine_options_of,
+    interruptible,
+    load,
+    model_path,
+    read_snapshot,
+    request_of,
+)
+from server.errors import UsageError
+from server.explain_page.facts import Facts, gather
+from server.explain_page.page import START, page
+
+
+def run_explain(location: str, options: ExplainArguments) -> None:
+    """Complete at a location and write how that came about (see `cli.explain`)."""
+    snapshot = read_snapshot(location, options["stdin_filename"])
+    request = request_of(options)
+    engine = engine_options_of(options)
+    out = options["out"]
+    if out == "-" and options["open_page"]:
+        raise UsageError("--open needs a file: name one with --out")
+    if out != "-":
+        check_replaceable(Path(out))
+    path = model_path(options["model_name"], yes=options["yes"])
+
+    def work(completers: list[Completer]) -> Facts:
+        completer = load(completers, path, engine, snapshot.language, request)
+        return gather(completer, snapshot, request)
+
+    written = page(interruptible(work)).encode()
+    if out == "-":
+        sys.stdout.buffer.write(written)
+        return
+    Path(out).write_bytes(written)
+    click.echo(out)
+    if options["open_page"] and not webbrowser.open(Path(out).resolve().as_uri()):
+        click.echo("no browser could be started: open the file yourself", err=True)
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise UsageError if a file is there that is no page of ours: it may be somebody's work."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(len(START))
+    except FileNotFoundError:
+        return
+    if beginning != START.encode():
+        raise UsageError(f"{path} exists and is no page of midtoken: choose another name for --out")
