@@ -129,16 +129,20 @@ class Chain:
         if self._drafting is None or not info.trees or room <= 0:
             return ()
         self._guess = self._drafting.guess(bytes(self._stitch.text))
-        wanted = self._wanted(self._guess.tokens[:room])
-        return self._guess.tokens[: self._drafting.gains.best_length(self._guess.matches[:wanted])]
+        length = self._drafting.gains.best_length(self._guess.matches[:room])
+        return self._wanted(self._guess.tokens[:length])
 
-    def _wanted(self, tokens: tuple[int, ...]) -> int:
-        """How many tokens come before the text is all that is wanted."""
+    def _wanted(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        """Those that come before the text is all that is wanted."""
         stitch = replace(self._stitch, text=self._stitch.text.copy())
+        vocabulary = self._engine.vocabulary
+        whole = replace(stitch, text=stitch.text + vocabulary.decode(tokens)).finish()
+        if not self._should_stop(whole):
+            return tokens  # nearly always: what is enough is enough with more after it, too
         for number, token in enumerate(tokens):
-            if stitch.push(self._engine.vocabulary[token]) and self._should_stop(stitch.finish()):
-                return number
-        return len(tokens)
+            if stitch.push(vocabulary[token]) and self._should_stop(stitch.finish()):
+                return tokens[:number]
+        return tokens
 
     def _evaluate(self, token: int, draft: tuple[int, ...]) -> None:
         """Put a token and a draft through the model."""

@@ -24,6 +24,7 @@ from server.blocks import (
     should_stop_block,
 )
 from server.decoding import METHODS, Generation, generate
+from server.drafting import Drafter, drafter_for
 from server.engine import ModelInfo, TokenEngine
 from server.engine.llama import load
 from server.engine.llama_load import EngineOptions, usable_cores
@@ -147,6 +148,8 @@ class Completer:
         self._default_budget = usual if budget is None else budget
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
         self._grammars = GrammarChecks()
+        self.drafter: Drafter | None = drafter_for(tokenization, engine.info)
+        """None for plain decoding."""
         self._told_left = False
         self.loading_ms: dict[str, float] = {}
 
@@ -271,6 +274,7 @@ class Completer:
             sampling=options.sampling,
             mask=mask,
             note=note,
+            drafts=self.drafter and self.drafter.begin(snapshot, prompt),
             on_progress=lambda so_far: on_progress(answer(so_far)),
             watcher=watcher,
         )
@@ -362,6 +366,8 @@ def present(snapshot: Snapshot, answer: Answer) -> Completion:
             reused=generation.reused,
             evaluated=answer.evaluated,
             generated=len(generation.logprobs) if generation.text else 0,
+            drafted=generation.drafted if answer.evaluated else 0,
+            accepted=generation.accepted if answer.evaluated else 0,
         ),
         timing_ms=answer.timing_ms,
         prompt=answer.prompt,

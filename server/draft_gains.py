@@ -44,7 +44,7 @@ _REMEMBERED = 15
 _FORGOTTEN = 500
 """Measurements after which an old one no longer counts."""
 
-_ACCEPTANCE = (0.30, 0.40, 0.50, 0.60, 0.65, 0.70, 0.75, 0.80, 0.90)
+_ACCEPTANCE = (0.20, 0.25, 0.30, 0.35, 0.45, 0.60, 0.75, 0.90, 0.95)
 """The share of drafted tokens that hold after a match of each of `SIZES`, before it is seen."""
 
 _SEEN = 20.0

@@ -42,9 +42,9 @@ class TokenCounts:
     generated: int = 0
     """Written after the cursor, the healed one included."""
     drafted: int = 0
-    """Proposed by drafts (none in this version)."""
+    """Guessed, and put through the model together with a token that was chosen (`chain`)."""
     accepted: int = 0
-    """Of the drafted ones, accepted."""
+    """Of the drafted ones, those that the model chose itself."""
 
 
 @dataclass(frozen=True)
