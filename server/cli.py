@@ -200,7 +200,7 @@ def typing(files: tuple[str, ...], **options: Unpack[TypingArguments]) -> None:
     FILES are source files whose functions are typed; without any, modules of Python's standard
     library are taken.
     """
-    from server.bench.typing_command import run_typing
+    from server.bench.typing.command import run_typing
 
     run_typing(files, options)
 

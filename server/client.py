@@ -227,6 +227,11 @@ class ServerClient:
             self.notify("$/cancelRequest", {"id": call.id})
 
     @property
+    def process_id(self) -> int | None:
+        """The server's process, if this connection started it."""
+        return self._process.pid if self._process is not None else None
+
+    @property
     def unanswered(self) -> int:
         """Requests that wait for an answer."""
         return len(self._calls)

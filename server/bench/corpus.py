@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from server.bench.projects import PROJECTS
 from server.errors import DocumentError, UsageError
 from server.snapshot import language_of, read_document
 
@@ -101,6 +102,11 @@ def given_files(names: Sequence[str], seed: int) -> Iterator[Source]:
     for path in paths:
         read_document(str(path))
     return _endless(paths, random.Random(seed))  # noqa: S311
+
+
+def project_files(name: str, seed: int) -> Iterator[Source]:
+    """Files of a project (`projects`) in an order of chance, without end; as `given_files`."""
+    return _endless(PROJECTS[name].files(), random.Random(seed))  # noqa: S311
 
 
 def _endless(paths: Sequence[Path], chance: random.Random) -> Iterator[Source]:

@@ -19,8 +19,8 @@ from rich.table import Table
 
 from healing.sampling import Sampling
 from server.arguments import GrammarArguments
-from server.bench.figures import percentile
 from server.bench.holes import KINDS, Hole, compiles, holes, is_dead_end, standard_library
+from server.bench.typing.figures import percentile
 from server.completer import Completer, CompletionOptions, load_completer
 from server.completion import engine_options_of, interruptible, model_path
 from server.grammar.ladder import Mode

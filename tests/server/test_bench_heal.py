@@ -8,7 +8,7 @@ import pytest
 
 from healing.covers import covering_tree
 from healing.exact import read, score
-from server.bench.heal.peers import LlamaServer, fetch, hole_texts
+from server.bench.heal.peers import LlamaServer, hole_texts
 from server.bench.heal.places import PROSE, STRATA, Place, place_in, places
 from server.bench.heal.plots import plot
 from server.bench.heal.prompts import KINDS, prompt_at, truth, word_start
@@ -20,6 +20,7 @@ from server.bench.heal.summary import summarise
 from server.bench.heal.tables import markdown
 from server.bench.heal.tasks import all_tasks
 from server.bench.heal.writing import how_right, similarity, write
+from server.bench.llama_server import fetch
 from server.engine import ROOT
 from server.errors import DocumentError, DownloadError, EngineError
 from tests.server.command import run_here

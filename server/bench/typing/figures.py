@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from server.bench.replay import Record
+from server.bench.typing.record import Record
 from server.models.files import megabytes
 from server.terminal import duration, print_row
 
@@ -41,23 +41,25 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def summarise(record: Record) -> dict[str, Any]:
     """All figures, JSON-ready. Shares are from 0 to 1, None where nothing was counted."""
-    judged = [shown for shown in record.shown if not shown.slip]
-    before, after = record.before, record.counters
-    counted = {name: count - before["requests"][name] for name, count in after["requests"].items()}
+    shown = record.shown
+    judged = [one for one in shown if not one.slip]
+    needed, keys = record.needed, record.pressed
+    saved = needed - (keys - record.slips)
+    new = [one for stretch in record.stretches for one in stretch.new_ms]
+    screen = [one for stretch in record.stretches for one in stretch.screen_ms]
     answered = record.answers.get("items", 0) + record.answers.get("empty", 0)
-    evaluated = after["evaluatedTokens"] - before["evaluatedTokens"]
     return {
-        "keys": record.pressed,
+        "keys": keys,
         "keys_by_event": dict(record.keys),
-        "keys_needed_without": record.needed,
+        "keys_needed_without": needed,
         "keys_of_slips": record.slips,
-        "keystrokes_saved": _share(record.needed - (record.pressed - record.slips), record.needed),
+        "keystrokes_saved": _share(saved, needed),
         "suggestions": {
-            "shown": len(record.shown),
-            "line_right": _share(sum(shown.line_right for shown in judged), len(judged)),
-            "word_right": _share(sum(shown.word_right for shown in judged), len(judged)),
+            "shown": len(shown),
+            "line_right": _share(sum(one.line_right for one in judged), len(judged)),
+            "word_right": _share(sum(one.word_right for one in judged), len(judged)),
             "judged": len(judged),
-            "doubled_text": _share(sum(shown.doubled for shown in record.shown), len(record.shown)),
+            "doubled_text": _share(sum(one.doubled for one in shown), len(shown)),
             "accepted_lines": record.accepted_lines,
             "accepted_words": record.accepted_words,
             "accepted_wrong": record.accepted_wrong,
@@ -66,23 +68,21 @@ def summarise(record: Record) -> dict[str, Any]:
         "answers": dict(record.answers),
         "unanswered": record.unanswered,
         "errors": list(record.errors),
-        "server": counted,
-        "without_model": _share(counted["from_memory"], answered),
-        "tokens_evaluated": evaluated,
-        "tokens_per_key": evaluated / record.pressed if record.pressed else None,
+        "server": dict(record.details),
+        "without_model": _share(record.details.get("from_memory", 0), answered),
+        "tokens_evaluated": record.tokens,
+        "tokens_per_key": _ratio(record.tokens, keys),
+        "tokens_per_saved_key": _ratio(record.tokens, saved) if saved > 0 else None,
+        "cpu_s": record.cpu_s,
+        "cpu_s_per_saved_key": _ratio(record.cpu_s, saved) if saved > 0 else None,
+        "new_suggestion_ms": _spread(new, keys),
+        "on_screen_ms": _spread(screen, keys),
+        "keys_with_suggestion": _share(len(screen), keys),
         "latency_ms": {
-            event: {
-                "count": len(times),
-                "of_keys": record.keys.get(event, 0),
-                "median": round(percentile(times, 0.5), 1),
-                "p90": round(percentile(times, 0.9), 1),
-                "p99": round(percentile(times, 0.99), 1),
-            }
+            event: _spread(times, record.keys.get(event, 0))
             for event, times in sorted(record.latencies_ms.items())
         },
-        "worst_loop_delay_ms": after["worstLoopDelayMs"],
-        "worst_loop_held_ms": after["worstLoopHeldMs"],
-        "memory": list(record.memory),
+        "memory": [dict(sample) for sample in record.memory],
         "seconds": round(record.seconds, 1),
         "real_seconds": round(record.real_seconds, 1),
     }
@@ -113,24 +113,35 @@ def print_figures(console: Console, figures: Mapping[str, Any]) -> None:
     )
     row("text written twice", f"{_percent(shown['doubled_text'])} of {shown['shown']:,} shown")
     row(
-        "without the model",
-        f"{_percent(figures['without_model'])} of the answers "
-        f"({server['from_memory']:,} from memory; {server['joined']:,} joined a running job, "
-        f"{server['started']:,} jobs, {server['prepared']:,} of them ahead of time)",
+        "on the screen",
+        f"before the next key: {_percent(figures['keys_with_suggestion'])} of the keys, after "
+        f"{_times(figures['on_screen_ms'])}; {figures['new_suggestion_ms']['count']:,} new ones "
+        f"after {_times(figures['new_suggestion_ms'])} (median, 90 %)",
     )
-    row("tokens evaluated", f"{_number(figures['tokens_per_key'])} a key")
+    if "from_memory" in server:
+        row(
+            "without the model",
+            f"{_percent(figures['without_model'])} of the answers "
+            f"({server['from_memory']:,} from memory; {server['joined']:,} joined a running job, "
+            f"{server['started']:,} jobs, {server['prepared']:,} of them ahead of time)",
+        )
     row(
-        "event loop",
-        f"at worst {duration(figures['worst_loop_delay_ms'])} late, "
-        f"{duration(figures['worst_loop_held_ms'])} without waiting for a core",
+        "tokens evaluated",
+        f"{_number(figures['tokens_per_key'])} a key, "
+        f"{_number(figures['tokens_per_saved_key'])} a saved one",
     )
+    row("processor time", f"{_number(figures['cpu_s_per_saved_key'], 2)} s a saved key")
+    if "worst_loop_delay_ms" in server:
+        row(
+            "event loop",
+            f"at worst {duration(server['worst_loop_delay_ms'])} late, "
+            f"{duration(server['worst_loop_held_ms'])} without waiting for a core",
+        )
     row("memory of the server", _memory_line(figures["memory"]))
-    answers = figures["answers"]
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(figures["answers"].items()))
     row(
         "requests",
-        f"{figures['requests']:,}: {answers.get('items', 0):,} with a suggestion, "
-        f"{answers.get('empty', 0):,} with none, {answers.get('null', 0):,} superseded, "
-        f"{answers.get('cancelled', 0):,} cancelled, {figures['unanswered']} unanswered",
+        f"{figures['requests']:,} keys asked; answers: {kinds}; {figures['unanswered']} unanswered",
     )
     row("errors", "; ".join(figures["errors"][:3]) if figures["errors"] else "none")
     console.print()
@@ -162,6 +173,29 @@ def _memory_line(samples: Sequence[Mapping[str, int | None]]) -> str:
     )
 
 
+def _spread(times: Sequence[float], keys: int) -> dict[str, Any]:
+    """How long something took, of so many keys."""
+    found = {"median": 0.5, "p90": 0.9, "p99": 0.99}
+    return {
+        "count": len(times),
+        "of_keys": keys,
+        **{
+            name: round(percentile(times, share), 1) if times else None
+            for name, share in found.items()
+        },
+    }
+
+
+def _times(spread: Mapping[str, Any]) -> str:
+    if not spread["count"]:
+        return "-"
+    return f"{duration(spread['median'])} and {duration(spread['p90'])}"
+
+
+def _ratio(part: float | None, whole: float) -> float | None:
+    return None if part is None or not whole else round(part / whole, 4)
+
+
 def _share(part: float, whole: float) -> float | None:
     return round(part / whole, 4) if whole else None
 
@@ -170,5 +204,5 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
-def _number(number: float | None) -> str:
-    return "-" if number is None else f"{number:.1f}"
+def _number(number: float | None, digits: int = 1) -> str:
+    return "-" if number is None else f"{number:,.{digits}f}"

@@ -76,6 +76,10 @@ class Suggestion:
     mistaken: bool = False
     """Whether the typist takes it for right if it is not."""
     shown_at: float = 0.0
+    removed_before: int = 0
+    """Blanks before the cursor that accepting it takes away."""
+    line_replaces: bool = False
+    """Whether its first line alone replaces all of `replaced`."""
 
 
 @dataclass
@@ -114,6 +118,11 @@ class Hole:
     def rest(self) -> str:
         """What is still to be typed after what is right."""
         return self.target.text[self.agreed :]
+
+    def agrees(self, part: str, removed_before: int = 0) -> bool:
+        """Whether what is typed is right after a text has come to it, and gone from it."""
+        kept = len(self.typed) - removed_before
+        return kept >= 0 and self.target.text.startswith(self.typed[:kept] + part)
 
     @property
     def is_done(self) -> bool:
@@ -167,9 +176,15 @@ def accepted(suggestion: Suggestion, length: int) -> Edit:
     for bracket in reversed(suggestion.replaced):
         end = suggestion.text.rfind(bracket, 0, max(end, 0))
         taken += 0 <= end < length
-    if length == len(suggestion.text):
+    whole_line = suggestion.line_replaces and length == len(first_line(suggestion.text))
+    if whole_line or length == len(suggestion.text):
         taken = len(suggestion.replaced)
-    return Edit("acceptance", suggestion.text[:length], removed_after=taken)
+    return Edit(
+        "acceptance",
+        suggestion.text[:length],
+        removed_before=suggestion.removed_before,
+        removed_after=taken,
+    )
 
 
 def first_line(text: str) -> str:
@@ -189,6 +204,8 @@ class Typist:
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)  # noqa: S311
+        # Where the typist goes does not depend on how many keys it took to get there.
+        self._ways = random.Random(seed)  # noqa: S311
 
     def gap(self, kind: Kind) -> float:
         """Seconds from a key to the next."""
@@ -209,12 +226,12 @@ class Typist:
         return edit
 
     def stretch(self) -> int:
-        """Keys until the typist goes elsewhere."""
-        return self._chance.randint(25, 60)
+        """So much is typed until the typist goes elsewhere, in keys without suggestions."""
+        return self._ways.randint(25, 60)
 
     def goes_far(self) -> bool:
         """Whether elsewhere is another file."""
-        return self._chance.random() < 0.5
+        return self._ways.random() < 0.5
 
     def is_mistaken(self) -> bool:
         """Whether a wrong suggestion is going to be taken for right."""
@@ -226,15 +243,15 @@ class Typist:
         A line that is right is accepted, else a word that is right; but nothing that typing gives
         with a single key.
         """
-        if not hole.is_right:
-            return 0
         line, word = first_line(suggestion.text), first_word(suggestion.text)
+        kept = len(hole.typed) - suggestion.removed_before
         for part in (line, word):
-            end = len(hole.typed) + len(part)
-            if hole.rest.startswith(part) and hole.costs[end] - hole.costs[len(hole.typed)] > 1:
+            right = hole.agrees(part, suggestion.removed_before)
+            if right and hole.costs[kept + len(part)] - hole.costs[kept] > 1:
                 return len(part)
-        wrong = not hole.rest.startswith(line)
-        return len(line) if wrong and suggestion.mistaken else 0
+        possible = hole.is_right and kept >= 0 and suggestion.mistaken
+        wrong = not hole.agrees(line, suggestion.removed_before)
+        return len(line) if possible and wrong else 0
 
 
 def _indentation(line: str, unit: str) -> str:

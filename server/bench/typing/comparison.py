@@ -1,0 +1,90 @@
+"""Two suggesters on the same text: how much more, how much sooner, and how sure that is.
+
+What is resampled (bootstrap, 95 %) are stretches of typing: the keys of one stretch depend on each
+other. The n-th stretch of two runs with the same seed is the same text, but for a few keys at its
+ends, so the same stretches are drawn of both. What is not here: figures of one run (`figures`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from server.bench.typing.record import Record, Stretch
+
+RESAMPLES, SEED = 1000, 0
+
+JSON = dict[str, Any]
+_Figure = Callable[[Sequence[Stretch]], float]
+
+
+def saved_share(stretches: Sequence[Stretch]) -> float:
+    """The share of keys that suggestions have saved; NaN where nothing was typed.
+
+    >>> saved_share([Stretch("go", keys=6, needed=8)])
+    0.25
+    """
+    needed = sum(stretch.needed for stretch in stretches)
+    return 1 - sum(stretch.keys for stretch in stretches) / needed if needed else float("nan")
+
+
+def median_new_ms(stretches: Sequence[Stretch]) -> float:
+    """The median time from a key to a new suggestion; NaN where there was none."""
+    times = [one for stretch in stretches for one in stretch.new_ms]
+    return float(np.median(times)) if times else float("nan")
+
+
+def median_screen_ms(stretches: Sequence[Stretch]) -> float:
+    """The median time from a key to its suggestion on the screen; NaN where there was none."""
+    times = [one for stretch in stretches for one in stretch.screen_ms]
+    return float(np.median(times)) if times else float("nan")
+
+
+def interval(record: Record, figure: _Figure = saved_share) -> JSON:
+    """A figure of a run with its interval: `value`, `low` and `high`, None where unknown."""
+    stretches = record.stretches
+    values = [figure([stretches[at] for at in row]) for row in _draws(len(stretches))]
+    return _with_ends(figure(stretches), values)
+
+
+def compare(ours: Record, peer: Record) -> JSON:
+    """How many times the peer's figures ours are, each with its interval."""
+    return {
+        "keystrokes_saved": _ratio(ours, peer, saved_share),
+        "new_suggestion_ms": _ratio(ours, peer, median_new_ms),
+        "on_screen_ms": _ratio(ours, peer, median_screen_ms),
+        "stretches": min(len(ours.stretches), len(peer.stretches)),
+    }
+
+
+def _ratio(ours: Record, peer: Record, figure: _Figure) -> JSON:
+    one, other = ours.stretches, peer.stretches
+    values = [
+        _divided(figure([one[at] for at in row]), figure([other[at] for at in row]))
+        for row in _draws(min(len(one), len(other)))
+    ]
+    return _with_ends(_divided(figure(one), figure(other)), values)
+
+
+def _divided(one: float, other: float) -> float:
+    """A ratio; NaN where the peer has nothing to divide by."""
+    return one / other if other > 0 else float("nan")
+
+
+def _draws(count: int) -> NDArray[np.int64]:
+    """Numbers of stretches, `RESAMPLES` rows of them."""
+    if not count:
+        return np.empty((0, 0), np.int64)
+    return np.random.default_rng(SEED).integers(count, size=(RESAMPLES, count))
+
+
+def _with_ends(value: float, values: Sequence[float]) -> JSON:
+    known = [one for one in values if np.isfinite(one)]
+    # A ratio that is often not to be had has no honest interval.
+    low, high = np.percentile(known, [2.5, 97.5]) if 2 * len(known) > len(values) else (None, None)
+    return {
+        "value": round(value, 4) if np.isfinite(value) else None,
+        "low": None if low is None else round(float(low), 4),
+        "high": None if high is None else round(float(high), 4),
+    }
