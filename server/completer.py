@@ -35,20 +35,15 @@ from server.grammar.ladder import Mode
 from server.grammar.languages import ladder_for
 from server.grammar.report import GrammarReport
 from server.grammar_checks import GIVEN_UP, NOT_ALLOWED, GrammarChecks, finish_fitting, fits_of
-from server.prompt import build_prompt
+from server.prompt import Prompt
+from server.prompt_choice import PromptChoice, Site
 from server.report import Completion, Item, TokenCounts
 from server.rules import place_at, settled
 from server.snapshot import Snapshot, position_at
-from server.speed import budget
+from server.speed import CPU_PREFILL, GPU_PREFILL, READING_SECONDS, Reading, reading_of
 from server.watching import Watcher
 
 logger = logging.getLogger("midtoken.completer")
-
-CPU_BUDGET = 160
-"""Prompt tokens on a CPU that was not measured: what two quiet cores read in two seconds."""
-
-GPU_BUDGET = 2400
-"""Prompt tokens on a GPU that was not measured: some 256 lines before the cursor, 64 after it."""
 
 LEFT_TO_RIGHT = "this model has no fill-in-the-middle tokens: text after the cursor is not used"
 """Said once for a loaded model: in the log, and with its first completion."""
@@ -74,7 +69,7 @@ class CompletionOptions:
     max_tokens: int = 64
     """The most tokens to write after the cursor."""
     context_tokens: int | None = None
-    """The most tokens of text around the hole; None for what the device reads in two seconds."""
+    """The most tokens of text around the hole; None for what `first_seconds` allow."""
     sampling: Sampling = GREEDY
     multiline: str = "never"
     """Where several lines may be written: `auto`, `always` or `never` (see `blocks`)."""
@@ -86,6 +81,8 @@ class CompletionOptions:
     """Users' grammars: language identifiers or globs, each with a path."""
     grammar_schemas: tuple[tuple[str, str], ...] = ()
     """JSON Schemas: globs, each with a path."""
+    first_seconds: float = READING_SECONDS
+    """How long the prompt may take to read where nothing of it has been read before."""
 
     def __post_init__(self) -> None:
         if self.healing not in METHODS:
@@ -98,6 +95,8 @@ class CompletionOptions:
             raise ValueError(f"max-tokens must be 1 or more, not {self.max_tokens}")
         if self.context_tokens is not None and self.context_tokens < 0:
             raise ValueError(f"context-tokens must be 0 or more, not {self.context_tokens}")
+        if not self.first_seconds > 0:
+            raise ValueError(f"first-seconds must be above 0, not {self.first_seconds}")
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class Completer:
         tokenization: Tokenization,
         *,
         exact: bool,
-        budget: int | None = None,
+        reading: Reading | None = None,
     ) -> None:
         """Take an engine over; `close` frees it.
 
@@ -139,13 +138,13 @@ class Completer:
             engine: The model.
             tokenization: Its tokenizer.
             exact: Whether exact healing understands the vocabulary.
-            budget: Prompt tokens of requests that do not say how many; None for what is usual.
+            reading: How fast the model reads; None if that is not known.
         """
         self.engine = engine
         self.tokenization = tokenization
         self._exact = exact
-        usual = GPU_BUDGET if engine.info.offloaded_layers else CPU_BUDGET
-        self._default_budget = usual if budget is None else budget
+        usual = GPU_PREFILL if engine.info.offloaded_layers else CPU_PREFILL
+        self.prompts = PromptChoice(engine, tokenization, reading or Reading(None, usual))
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
         self._grammars = GrammarChecks()
         self.drafter: Drafter | None = drafter_for(tokenization, engine.info)
@@ -213,17 +212,7 @@ class Completer:
         fim = engine.fim if options.prompt == "fim" else None
         if fim is None and options.prompt == "fim" and not self._told_left:
             notes.append(LEFT_TO_RIGHT)
-        prompt = build_prompt(
-            snapshot,
-            place,
-            self.tokenization,
-            fim=fim,
-            start=(engine.bos,) if info.add_bos and engine.bos is not None else (),
-            root=engine.bos if engine.bos is not None else min(engine.stops, default=None),
-            budget=self._budget(options),
-            anchored=method != "off",
-            lead=b" " if info.add_blank else b"",
-        )
+        prompt = self.prompts.choose(self._site(snapshot, options))
         if watcher is not None:
             watcher.prompted(prompt)
         before = engine.evaluated_tokens
@@ -314,14 +303,17 @@ class Completer:
             )
         return asked, None
 
-    def _budget(self, options: CompletionOptions) -> int:
-        """Tokens of text around the hole."""
-        info = self.engine.info
-        asked = self._default_budget if options.context_tokens is None else options.context_tokens
-        # What is typed (128 tokens), marks, and the answer need room as well. An answer that may be
-        # longer than the context must not leave the prompt without any text.
-        answer = min(options.max_tokens, info.context_tokens // 2)
-        return max(0, min(asked, info.context_tokens - answer - 160))
+    def _site(self, snapshot: Snapshot, options: CompletionOptions) -> Site:
+        method, _ = self._method(options.healing)
+        return Site(
+            snapshot,
+            place_at(snapshot, options.rules_off),
+            self.engine.fim if options.prompt == "fim" else None,
+            method != "off",
+            options.context_tokens,
+            options.first_seconds,
+            options.max_tokens,
+        )
 
     def _rows_of(self, head: tuple[int, ...]) -> RowCache:
         rows = self._rows.setdefault(head, RowCache())
@@ -392,7 +384,7 @@ def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Comp
         engine,
         Tokenization(vocabulary, PrefixTrie.build(vocabulary), engine.encode, merges),
         exact=bool(tables and tables.exact),
-        budget=budget(engine.info, options.threads or usable_cores()),
+        reading=reading_of(engine.info, options.threads or usable_cores()),
     )
     if engine.fim is None:
         logger.info(LEFT_TO_RIGHT)

@@ -1,11 +1,12 @@
-"""How fast a model reads and writes on this machine, measured once and remembered.
+"""How fast a model reads and writes on this machine: measured, learned as it reads, remembered.
 
 How much text a prompt may hold depends on how much a machine reads while a person waits. `midtoken
-doctor` measures it and writes it down; from then on `budget` knows. What is measured differs a
-little every time, and prompts should not: budgets are rounded down to one of a few steps.
+doctor` measures it; a server learns it from the prompts that it reads (`Reading`). Both write it
+down. What is measured differs a little every time, and prompts should not: budgets are rounded down
+to one of a few steps, and a speed is taken back only for one that differs a lot.
 
     >>> round_budget(97.3 * 2), round_budget(31.0)
-    (160, 160)
+    (160, 40)
 
 The memory is one small JSON file beside the cache of tables. It can be deleted at any time; one
 that is damaged or cannot be written is no memory, never an error. Two processes that write at the
@@ -15,8 +16,11 @@ same moment may lose one of the two entries. What is not here: whether a speed i
 import json
 import math
 import tempfile
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 
 import numpy as np
@@ -24,10 +28,22 @@ import numpy as np
 from server.engine import ROOT, ModelInfo, TokenEngine
 from server.engine.table_cache import default_folder
 
-STEPS = (160, 320, 640, 1280, 2400)
-"""Prompt budgets in tokens; the last is some 256 lines before the cursor and 64 after it."""
+STEPS = (40, 80, 160, 320, 640, 1280, 2400)
+"""Prompt budgets in tokens; the last is some 256 lines of code."""
 READING_SECONDS = 2.0
-"""How long a first prompt may take to read."""
+"""How long a first prompt may take to read, where nobody says otherwise."""
+
+CPU_PREFILL, GPU_PREFILL = 80.0, 1200.0
+"""Tokens a second of a device that was not measured: what two quiet cores read with a small model,
+and what is enough for the largest of `STEPS`."""
+
+LEAST_READ = 48
+"""Fewer tokens than this are read in a time that says little of many."""
+SAMPLES = 9
+"""Times that are kept; their median counts, and a few that others disturbed do not."""
+LEAST_SAMPLES = 3
+NEWS = 0.25
+"""A speed that differs by less than this part of it is the same speed."""
 
 MEASURED_TOKENS = 2048
 """The most tokens that a measurement reads."""
@@ -42,6 +58,41 @@ class Speed:
     """Reading a prompt."""
     decoding: float
     """Writing, one token after the other."""
+
+
+class Reading:
+    """The speed at which one loaded model reads, learned from what it reads."""
+
+    def __init__(
+        self, prefill: float | None, usual: float, write: Callable[[float], None] = lambda _: None
+    ) -> None:
+        """Begin with what is known.
+
+        Args:
+            prefill: Tokens a second as remembered; None if they never were measured.
+            usual: What counts until then.
+            write: Is given a speed that is news.
+        """
+        self.is_known = prefill is not None
+        """Whether it was measured, now or earlier."""
+        self._prefill = usual if prefill is None else prefill
+        self._samples: deque[float] = deque(maxlen=SAMPLES)
+        self._write = write
+
+    def saw(self, tokens: int, seconds: float) -> None:
+        """So many tokens have been read in one go in so many seconds."""
+        if tokens < LEAST_READ or seconds <= 0:
+            return
+        self._samples.append(tokens / seconds)
+        speed = median(self._samples)
+        same = self.is_known and abs(speed / self._prefill - 1) < NEWS
+        if len(self._samples) >= LEAST_SAMPLES and not same:
+            self.is_known, self._prefill = True, speed
+            self._write(speed)
+
+    def tokens_in(self, seconds: float) -> float:
+        """How many tokens are read in a time."""
+        return self._prefill * seconds
 
 
 def measure(engine: TokenEngine, text: bytes, seconds: float = 2.0) -> Speed:
@@ -92,10 +143,10 @@ def measure(engine: TokenEngine, text: bytes, seconds: float = 2.0) -> Speed:
     return Speed(prefill, written / max(spent, 1e-9))
 
 
-def remember(info: ModelInfo, threads: int, speed: Speed, file: Path | None = None) -> None:
-    """Write a measured speed down, in place of an earlier one."""
+def remember(info: ModelInfo, threads: int, prefill: float, file: Path | None = None) -> None:
+    """Write a measured speed of reading down, in place of an earlier one."""
     file = file or default_file()
-    known = {**_read(file), _key(info, threads): round(speed.prefill, 1)}
+    known = {**_read(file), _key(info, threads): round(prefill, 1)}
     temporary = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -110,8 +161,8 @@ def remember(info: ModelInfo, threads: int, speed: Speed, file: Path | None = No
             temporary.unlink(missing_ok=True)
 
 
-def budget(info: ModelInfo, threads: int, file: Path | None = None) -> int | None:
-    """The prompt tokens that are read in `READING_SECONDS`, one of `STEPS`.
+def remembered(info: ModelInfo, threads: int, file: Path | None = None) -> float | None:
+    """The tokens a second that a model was seen to read.
 
     Args:
         info: The model, and where it runs.
@@ -121,8 +172,16 @@ def budget(info: ModelInfo, threads: int, file: Path | None = None) -> int | Non
     Returns:
         None if this model was not measured on this device with so many threads.
     """
-    prefill = _read(file or default_file()).get(_key(info, threads))
-    return None if prefill is None else round_budget(prefill * READING_SECONDS)
+    return _read(file or default_file()).get(_key(info, threads))
+
+
+def reading_of(info: ModelInfo, threads: int) -> Reading:
+    """What is known of a loaded model; news are remembered."""
+    return Reading(
+        remembered(info, threads),
+        GPU_PREFILL if info.offloaded_layers else CPU_PREFILL,
+        lambda prefill: remember(info, threads, prefill),
+    )
 
 
 def round_budget(tokens: float) -> int:

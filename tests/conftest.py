@@ -17,6 +17,7 @@ from server.completer import Completer, load_completer
 from server.engine.llama_load import EngineOptions
 from server.models import store
 from server.models.catalog import CATALOG, DEFAULT_MODEL
+from server.speed import CPU_PREFILL, Reading
 from tests.tiny_model import write_tiny_model
 
 REPORT = pytest.StashKey[list[str]]()
@@ -55,6 +56,7 @@ def midtoken_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def completer() -> Iterator[Completer]:
     """The default model, loaded once for all tests. Needs `make model`."""
     loaded = load_completer(store.resolve(DEFAULT_MODEL))
+    loaded.prompts.reading = Reading(CPU_PREFILL, CPU_PREFILL)  # the same prompts on any machine
     yield loaded
     loaded.close()
 

@@ -34,7 +34,7 @@ def check_trials(completer: Completer, threads: int) -> Iterator[Finding]:
 
 def _speed_finding(engine: TokenEngine, threads: int) -> Finding:
     measured = speed.measure(engine, Path(__file__).read_bytes())
-    speed.remember(engine.info, threads, measured)
+    speed.remember(engine.info, threads, measured.prefill)
     budget = speed.round_budget(measured.prefill * speed.READING_SECONDS)
     slow = measured.prefill < SLOW_PREFILL
     return Finding(

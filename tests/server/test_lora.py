@@ -12,7 +12,7 @@ from server.option_layers import merge
 from server.options import Options, with_values
 from server.service import Request
 from server.snapshot import Snapshot
-from server.speed import Speed, budget, remember
+from server.speed import remember, remembered
 from tests.lora import write_lora
 from tests.server.command import run_here, run_process
 from tests.server.test_explain import INFO
@@ -108,6 +108,6 @@ async def test_changed_in_a_server(tiny_file, adapter):
 def test_speeds_are_remembered_apart(tmp_path):
     """With an adapter a model is another one: it is slower."""
     file = tmp_path / "speed.json"
-    remember(INFO, 2, Speed(400.0, 30.0), file)
+    remember(INFO, 2, 400.0, file)
 
-    assert budget(replace(INFO, lora=Lora("/x/adapter.gguf")), 2, file) is None
+    assert remembered(replace(INFO, lora=Lora("/x/adapter.gguf")), 2, file) is None

@@ -1,0 +1,135 @@
+"""Which prompt a place gets: how much of the document is worth its time.
+
+A prompt that is in memory costs nothing to read, one that is not costs tokens. So the first prompt
+in a file holds what is read while a person waits (`firstSuggestionSeconds`), and larger ones are
+read when nothing else is to be done (`idle`). A request takes the largest that is read far enough.
+Nothing is remembered of that here: the engine's memory is asked, each time.
+
+The text after the cursor is read again after each new line, whatever is in memory, since it comes
+after the text before the cursor. So larger prompts have no more of it than the first one.
+
+What is not here: building a prompt (`prompt`), and reading ahead (`idle`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from healing.tokenization import Tokenization
+from server.engine import FimTokens, TokenEngine
+from server.prompt import SUFFIX_SHARE, TYPED_TOKENS, Prompt, build_prompt
+from server.rules import Place
+from server.snapshot import Snapshot
+from server.speed import Reading, round_budget
+
+MARKS = 32
+"""Room for the marks of a prompt and a file's name."""
+
+GROWTH = 4
+"""Each larger prompt has so many times the tokens of the one before: whoever pauses for seconds has
+one that is a step larger, and all steps together cost little more than the last."""
+
+GROWTH_SECONDS = 30.0
+"""No prompt is so large that it takes longer than this to read."""
+
+LARGEST_SHARE = 0.6
+"""The part of the engine's memory that one prompt may take: others are in it, too."""
+
+WAITING_SHARE = 0.25
+"""Where the smallest prompt is nearly free, as it is while a line is typed, a larger one may cost
+this part of the time for a first suggestion."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place that needs a prompt."""
+
+    snapshot: Snapshot
+    place: Place
+    fim: FimTokens | None
+    """The model's marks; None to complete from the left."""
+    anchored: bool
+    tokens: int | None
+    """The most tokens of text around the hole; None to choose by time."""
+    seconds: float
+    """How long a first prompt may take to read."""
+    answer_tokens: int
+    """The most tokens to write."""
+
+
+class PromptChoice:
+    """The prompts of one loaded model. Belongs to the engine's thread."""
+
+    def __init__(self, engine: TokenEngine, tokenization: Tokenization, reading: Reading) -> None:
+        """Choose by what is in the engine's memory, and by how fast it reads."""
+        self.reading = reading
+        self._engine, self._tokenization = engine, tokenization
+
+    def choose(self, site: Site, recall: Callable[[Prompt], object] = lambda _: None) -> Prompt:
+        """The prompt for a request.
+
+        Args:
+            site: The place.
+            recall: Is given prompts before the memory is asked for them; may put back what is
+                known of them from elsewhere.
+        """
+        smallest, *larger = self._budgets(site)
+        first = self._build(site, smallest, smallest)
+        recall(first)
+        free = WAITING_SHARE * self.reading.tokens_in(site.seconds)
+        allowed = max(self.missing(first), free)
+        for budget in reversed(larger):
+            prompt = self._build(site, budget, smallest)
+            if prompt.head == first.head:  # there is no more text
+                break
+            recall(prompt)
+            if self.missing(prompt) <= allowed:
+                return prompt
+        return first
+
+    def ahead(self, site: Site) -> list[Prompt]:
+        """What is worth reading at a place when there is time: the chosen prompt, larger ones."""
+        chosen = self.choose(site)
+        smallest, *larger = self._budgets(site)
+        prompts = [self._build(site, budget, smallest) for budget in larger]
+        return [chosen, *(prompt for prompt in prompts if len(prompt.head) > len(chosen.head))]
+
+    def missing(self, prompt: Prompt) -> int:
+        """How many tokens before what is typed are not in memory."""
+        return len(prompt.head) - self._engine.held(prompt.head)
+
+    def _budgets(self, site: Site) -> list[int]:
+        """The budgets that come into question, smallest first; at least one."""
+        info = self._engine.info
+        # An answer that may be longer than the context must not leave the prompt without any text.
+        answer = min(site.answer_tokens, info.context_tokens // 2)
+        room = max(0, info.context_tokens - answer - TYPED_TOKENS - MARKS)
+        if site.tokens is not None:
+            return [min(site.tokens, room)]
+        first = round_budget(self.reading.tokens_in(site.seconds))
+        found = [min(first, room)]
+        # Where memory can't be cut, a new line makes all of a prompt worthless.
+        if info.trees and info.memory == "attention":
+            most = min(
+                room,
+                LARGEST_SHARE * info.context_tokens,
+                self.reading.tokens_in(GROWTH_SECONDS),
+            )
+            largest = round_budget(most)
+            while found[-1] < largest <= most:
+                found.append(min(GROWTH * found[-1], largest))
+        return found
+
+    def _build(self, site: Site, budget: int, smallest: int) -> Prompt:
+        engine, info = self._engine, self._engine.info
+        return build_prompt(
+            site.snapshot,
+            site.place,
+            self._tokenization,
+            fim=site.fim,
+            start=(engine.bos,) if info.add_bos and engine.bos is not None else (),
+            root=engine.bos if engine.bos is not None else min(engine.stops, default=None),
+            budget=budget,
+            anchored=site.anchored,
+            lead=b" " if info.add_blank else b"",
+            after_budget=smallest // SUFFIX_SHARE,
+        )

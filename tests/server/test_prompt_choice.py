@@ -1,0 +1,153 @@
+"""Which prompt a place gets: what is read in time, or more where the memory holds it."""
+
+from dataclasses import replace
+
+import pytest
+
+from server.completer import CompletionOptions
+from server.prompt import SUFFIX_SHARE
+from server.prompt_choice import LARGEST_SHARE, PromptChoice
+from server.snapshot import Snapshot
+from server.speed import Reading
+from tests.server.engine.fresh import refuse_cuts
+from tests.server.test_window import program
+
+AFTER = b"\n" + b"".join(program(2, 200))
+TEXT = b"".join(program(1, 700))
+LINE = b"  total = "
+
+
+def snapshot_of(before, after=AFTER):
+    return Snapshot("a.py", 0, before + after, len(before), "python")
+
+
+def site_of(completer, before=TEXT + LINE, after=AFTER, **changed):
+    options = CompletionOptions(max_tokens=16)
+    return replace(completer._site(snapshot_of(before, after), options), **changed)
+
+
+@pytest.fixture
+def completer(load_tiny):
+    """A model with room for some prompts, just loaded."""
+    return load_tiny(n_ctx=4096)
+
+
+def choice_of(completer, tokens_a_second=45.0):
+    reading = Reading(tokens_a_second, tokens_a_second)
+    return PromptChoice(completer.engine, completer.tokenization, reading)
+
+
+def read(completer, head):
+    engine = completer.engine
+    engine.evaluate(engine.open(head), [], [])
+
+
+class TestCold:
+    @pytest.mark.parametrize(
+        ("speed", "seconds", "tokens"),
+        [(40, 2.0, 80), (80, 2.0, 160), (80, 0.5, 40), (1, 2.0, 40), (9e4, 2.0, 2400)],
+    )
+    def test_what_is_read_in_time(self, completer, speed, seconds, tokens):
+        """A file of which nothing is in memory: a step that is read in time."""
+        prompt = choice_of(completer, speed).choose(site_of(completer, seconds=seconds))
+
+        assert 0.4 * tokens <= len(prompt.head) <= tokens + 3
+
+    def test_what_the_user_says(self, completer):
+        """A number of tokens is that number, however fast the model is."""
+        choice = choice_of(completer, 1.0)
+        prompts = choice.ahead(site_of(completer, tokens=300))
+
+        assert [len(prompt.head) > 200 for prompt in prompts] == [True]
+        assert len(prompts[0].head) <= 303
+
+    def test_room(self, load_tiny):
+        """However fast the model is, prompt and answer fit its context."""
+        small = load_tiny(n_ctx=512)
+        site = site_of(small, answer_tokens=10_000)
+        for seconds in (2.0, 1e9):
+            [prompt] = choice_of(small).ahead(replace(site, seconds=seconds))
+            assert len(prompt.head) <= 512 // 2
+
+
+class TestGrowth:
+    def test_larger_ones(self, completer):
+        """Each is larger, the text after the cursor is not, and one prompt leaves room."""
+        first, *larger = choice_of(completer).ahead(site_of(completer))
+        suffixes = {
+            len(prompt.head) - prompt.head.index(completer.engine.fim.suffix)
+            for prompt in (first, *larger)
+        }
+
+        sizes = [len(prompt.head) for prompt in (first, *larger)]
+        assert sizes == sorted(sizes)
+        assert len(sizes) == 3
+        assert 700 < sizes[-1] <= LARGEST_SHARE * 4096
+        assert len(suffixes) == 1
+        assert suffixes.pop() <= 80 // SUFFIX_SHARE + 2
+
+    def test_taken_when_read(self, completer):
+        """What has been read is used, and nothing else: also if only the answer is missing."""
+        choice, site = choice_of(completer), site_of(completer)
+        first, second, third = choice.ahead(site)
+        assert choice.choose(site) == first
+        for prompt in (first, second, third):
+            read(completer, prompt.head[:-5])
+            assert choice.choose(site) == prompt
+        assert choice.ahead(site) == [third]
+
+    def test_after_a_new_line(self, completer):
+        """A new line costs itself and the text after it, and the larger prompt is used again."""
+        choice = choice_of(completer)
+        site = site_of(completer)
+        *_, largest = choice.ahead(site)
+        read(completer, largest.head)
+        later = site_of(completer, TEXT + LINE + b"size\n  ")
+        prompt = choice.choose(later)
+
+        assert len(prompt.head) > len(largest.head)
+        assert choice.missing(prompt) < 60
+
+    def test_half_of_it(self, completer):
+        """A larger prompt of which much is missing would be waited for: the first one is taken."""
+        choice, site = choice_of(completer), site_of(completer)
+        first, *_, largest = choice.ahead(site)
+        read(completer, largest.head[: len(largest.head) // 2])
+
+        assert choice.choose(site) == first
+
+    def test_a_short_document(self, completer):
+        """Where all of the document is in the prompt, there is no larger one."""
+        choice = choice_of(completer)
+
+        assert len(choice.ahead(site_of(completer, b"import os\nx = ", b"\n"))) == 1
+
+    @pytest.mark.parametrize("model", [{"architecture": "mamba"}, {"architecture": "gemma3"}])
+    def test_other_memories(self, load_tiny, model):
+        """Where a new line makes all of a prompt worthless, none is made larger."""
+        completer = load_tiny(n_ctx=4096, **model)
+
+        assert len(choice_of(completer).ahead(site_of(completer))) == 1
+
+    def test_a_memory_that_refuses(self, completer, monkeypatch):
+        """Nor where that shows later."""
+        refuse_cuts(monkeypatch)
+        completer.complete(snapshot_of(TEXT + LINE), CompletionOptions(max_tokens=2))
+        completer.complete(snapshot_of(TEXT + LINE + b"x"), CompletionOptions(max_tokens=2))
+
+        assert not completer.engine.info.trees
+        assert len(choice_of(completer).ahead(site_of(completer))) == 1
+
+    def test_what_comes_back(self, completer):
+        """Whoever can put prompts back is asked before the memory, and what he puts back counts."""
+        choice, site = choice_of(completer), site_of(completer)
+        first, _, largest = choice.ahead(site)
+        asked = []
+
+        def recall(prompt):
+            asked.append(prompt)
+            if prompt == largest:
+                read(completer, prompt.head)
+
+        assert choice.choose(site, recall) == largest
+        assert asked == [first, largest]
