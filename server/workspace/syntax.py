@@ -1,0 +1,81 @@
+r"""What a source file declares and imports, whatever its language; broken source as far as it goes.
+
+Syntax trees come from tree-sitter, not from a language's own parser: a document that is being typed
+is broken nearly always, and one library reads all languages. Its trees have the same shape around
+an error. It takes linear time: 0.1 ms a kilobyte of code, up to 30 ms a kilobyte of hostile text
+(measured), which is given up after a while.
+
+Example::
+
+    >>> [one.name for one in read("python", b"def area(a, b): return a * b\n").declared]
+    ['area']
+
+What is not here: which node of a tree means what (`python_syntax`, `script_syntax`, `go_syntax`),
+and where the file of an import lies (`modules`).
+"""
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from time import perf_counter
+
+from tree_sitter import Language, Node, Parser
+
+from server.workspace import go_syntax, python_syntax, script_syntax
+from server.workspace.source_parts import Source
+
+PIECE = 4096
+"""Bytes that the parser is given at a time. It holds the interpreter's lock in between: so other
+threads wait some 2 ms at most (a whole file of 1 MB at once: 80 to 220 ms, measured)."""
+
+PATIENCE_S = 1.0
+"""A text that takes longer is none that people write: the largest of theirs take 30 ms."""
+
+Reader = Callable[[Node, bytes], Source]
+
+_SCRIPT = ("tree_sitter_javascript", "language", script_syntax.read)
+_LANGUAGES: dict[str, tuple[str, str, Reader]] = {
+    "python": ("tree_sitter_python", "language", python_syntax.read),
+    "javascript": _SCRIPT,
+    "javascriptreact": _SCRIPT,
+    "typescript": ("tree_sitter_typescript", "language_typescript", script_syntax.read),
+    "typescriptreact": ("tree_sitter_typescript", "language_tsx", script_syntax.read),
+    "go": ("tree_sitter_go", "language", go_syntax.read),
+}
+"""For each language identifier: a package, its function that gives the grammar, and our reader."""
+
+NOTHING = Source((), ())
+
+
+def read(language: str, text: bytes) -> Source:
+    r"""What a text declares and imports.
+
+    Args:
+        language: Its identifier; of a language that is not known, nothing is found.
+        text: Valid or not; line ends as `\n`.
+    """
+    known = _LANGUAGES.get(language)
+    if known is None:
+        return NOTHING
+    package, grammar, reader = known
+    # A parser of its own: threads can't share one.
+    parser = Parser(_grammar(package, grammar))
+    end = perf_counter() + PATIENCE_S
+    try:
+        tree = parser.parse(
+            lambda offset, _: text[offset : offset + PIECE],
+            progress_callback=lambda _, __: perf_counter() > end,
+        )
+    except ValueError:  # out of patience
+        return NOTHING
+    return reader(tree.root_node, text)
+
+
+def is_known(language: str) -> bool:
+    """Whether anything can be found in a language."""
+    return language in _LANGUAGES
+
+
+@cache
+def _grammar(package: str, name: str) -> Language:
+    return Language(getattr(import_module(package), name)())
