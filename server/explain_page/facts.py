@@ -5,7 +5,8 @@ from time import perf_counter
 
 from healing.covers import ROOT
 from healing.vocabulary import TokenKind, Vocabulary
-from server.completer import Completer, CompletionOptions, present
+from server.answers import present
+from server.completer import Completer, CompletionOptions
 from server.explain_page.trace import SeenLeaf, SeenTree, Step, Trace
 from server.report import Completion
 from server.snapshot import Snapshot, line_bounds, with_lf

@@ -43,6 +43,12 @@ _LEVELS = {
 }
 
 
+_METHODS = {
+    "align": "It did so token by token, each time with the likeliest one that agrees. ",
+    "one": "It did so in a single step. ",
+}
+
+
 def section(title: str, *children: Child) -> Element:
     """A part of the page under a heading."""
     return element("section", element("h2", title), *children)
@@ -143,6 +149,8 @@ def _summary(facts: Facts) -> list[Child]:
             f" ({count(healing.backed_up_tokens, 'token')}) {was} taken back, and the model typed "
             "it again, held to what you had typed. "
         )
+    if healing.mode in _METHODS:
+        told.append(_METHODS[healing.mode])
     if not completion.items:
         told.append(f"Nothing is suggested: {completion.empty_reason or 'no reason was given'}.")
     return told
@@ -193,7 +201,7 @@ def tree_section(facts: Facts) -> Element | None:
             " types again what you had typed (dashed: with the tokens that it had, as it stood), "
             "and the last token of each way goes on behind the cursor with something ",
             element("b", "new", class_="new"),
-            ". Probabilities along a way multiply; the bar is a way's share of all. The model "
+            ". Probabilities along a way multiply; the bar is a way's share of all ways. The model "
             "computes all of them together, in one pass.",
         ),
         element("div", picture, class_="scroll"),
@@ -315,7 +323,7 @@ def _spellings(facts: Facts, leaves: tuple[SeenLeaf, ...]) -> list[Child]:
 def grammar_section(facts: Facts) -> Element:
     """What the grammar allowed, and what it refused."""
     report = facts.completion.grammar
-    title = "What the grammar refused"
+    title = "What the grammar says"
     if report.state == "off":
         return section(title, element("p", f"No grammar was used: {report.reason or 'no reason'}."))
     level = _LEVELS.get(report.level or "", "as much as fits your text")

@@ -71,8 +71,10 @@ class SeenNode:
     start: int
     """Byte offset in the typed text."""
     end: int
-    share: float | None
+    step: float | None
     """The probability of the token after those before it; None if it was too small to be asked."""
+    share: float
+    """What the leaves behind it have together."""
 
 
 @dataclass(frozen=True)
@@ -209,22 +211,29 @@ def read_tree(
     """
     tree = scored.tree
     vocabulary = tree.tokenization.vocabulary
+    shares = np.exp(scored.logprobs - scored.logprob)
+    owned = np.bincount(scored.owners, weights=shares, minlength=len(tree.boundaries))
+    behind = {ROOT: 0.0, **dict.fromkeys(range(len(tree.nodes)), 0.0)}
+    for boundary, share in zip(tree.boundaries, owned.tolist(), strict=True):
+        at = boundary.node
+        while at != ROOT:
+            behind[at] += share
+            at = tree.nodes[at].parent
     ends = {ROOT: len(vocabulary.decode(tree.trunk))}
     nodes: list[SeenNode] = []
     for index, node in enumerate(tree.nodes):
         before = rows.get(tree.path(node.parent))
-        share = None
+        step = None
         if before is not None:
             value = float(before[node.token]) / temperature
-            share = math.exp(value - log_normaliser(before, temperature))
+            step = math.exp(value - log_normaliser(before, temperature))
         start = ends[node.parent]
         ends[index] = start + len(vocabulary[node.token])
-        nodes.append(SeenNode(node.parent, node.token, start, ends[index], share))
+        nodes.append(SeenNode(node.parent, node.token, start, ends[index], step, behind[index]))
 
     leaves: list[SeenLeaf] = []
     looked_at = 0.0
     order = list(islice(scored.by_probability(), LOOKED_AT))
-    shares = np.exp(scored.logprobs - scored.logprob)
     for index in [*order, *_index_of(scored, taken, order)]:
         token = int(scored.tokens[index])
         boundary = tree.boundaries[int(scored.owners[index])]

@@ -5,7 +5,7 @@ cursor is one line through all of them::
 
     you typed   i m p o r t   n u m p |
                 [ import  ]           |                     kept
-                          └[ n ]      |                     then 0.2 %
+                          └[ n ]      |                     in all 2.2 %
                                └[ump]─[er]                   1 in 400,000
                           └[ numpy    |y ]  ##########       97.8 %
 
@@ -87,7 +87,7 @@ def tree_picture(facts: Facts) -> Element | None:
         text = f"and {count(more, 'more last token')}{branches}, together {likely(rest)}"
         canvas.drawn.append(element("text", text, x=LEFT, y=bottom + 14, class_="muted"))
 
-    width = max(canvas.right + BAR + 250, 560)
+    width = max(canvas.right + BAR + 270, 560)
     x = columns[cursor]
     line = element("line", x1=x, x2=x, y1=TOP - ROW - 8, y2=bottom, class_="cursor")
     sign = element("text", "cursor", x=x, y=12, class_="muted middle")
@@ -229,10 +229,10 @@ def _draw_below(
     tree = facts.tree
     assert tree is not None
     y, end = above
-    shares = {n: _share_below(tree, n, leaves) for n in nodes if tree.nodes[n].parent == node}
+    below = [child for child in nodes if tree.nodes[child].parent == node]
     entries: list[tuple[float, SeenLeaf | int]] = [
         *((leaf.share, leaf) for leaf in leaves if leaf.node == node),
-        *((share, child) for child, share in shares.items()),
+        *((tree.nodes[child].share, child) for child in below),
     ]
     x = canvas.columns[end] - CELL / 2
     for _, entry in sorted(entries, key=lambda pair: -pair[0]):
@@ -245,9 +245,11 @@ def _draw_below(
         seen, row = tree.nodes[entry], canvas.y
         typed = _path(tree, entry) in as_typed
         _box(canvas, seen.start, seen.end, tree.typed, "box again typed" if typed else "box again")
-        share = "too improbable to be asked about" if seen.share is None else likely(seen.share)
-        said = f"then {share}" + (" · as it was typed" if typed else "")
-        canvas.drawn.append(_note(canvas, said))
+        step = "" if seen.step is None else f": {log_of(seen.step)} after what is before it"
+        title = element("title", f"token {seen.token}{step}")
+        said = f"in all {likely(seen.share)}" if seen.share else "too improbable to be asked about"
+        said += " · as it was typed" if typed else ""
+        canvas.drawn.append(_note(canvas, title, said))
         canvas.rows += 1
         _draw_below(canvas, facts, entry, (row, seen.end), leaves, nodes, as_typed)
 
@@ -285,19 +287,8 @@ def _draw_leaf(canvas: _Canvas, tree: SeenTree, leaf: SeenLeaf, token: Token) ->
     ]
     said = "taken" if leaf.taken else VERDICTS[leaf.verdict]
     if said:
-        canvas.drawn.append(_note(canvas, said, dx=BAR + 104, class_=f"said {state}"))
+        canvas.drawn.append(_note(canvas, said, dx=BAR + 122, class_=f"said {state}"))
     canvas.rows += 1
-
-
-def _share_below(tree: SeenTree, node: int, leaves: list[SeenLeaf]) -> float:
-    """What the drawn leaves after a node have together."""
-    total = 0.0
-    for leaf in leaves:
-        at = leaf.node
-        while at not in {ROOT, node}:
-            at = tree.nodes[at].parent
-        total += leaf.share if at == node else 0.0
-    return total
 
 
 def _path(tree: SeenTree, node: int) -> tuple[int, ...]:

@@ -55,7 +55,7 @@ def test_parts(facts):
         "All the ways to spell what you typed",
         "What may come first after the cursor",
         "Then token by token",
-        "What the grammar refused",
+        "What the grammar says",
         "From the model's text to the suggestion",
         "What it cost",
     ]

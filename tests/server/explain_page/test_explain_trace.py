@@ -139,8 +139,21 @@ def test_the_tree(write, tiny_completer, typed, language, temperature):
             good = [size for size in range(len(leaf.visible) + 1) if viable(leaf.visible[:size])]
             assert leaf.fits == good[-1]
             assert (leaf.verdict == "refused") == (leaf.fits < len(leaf.visible))
+    for number, inner in enumerate(tree.nodes):
+        behind = [leaf for leaf in tree.leaves if number in _above(tree, leaf.node)]
+        assert sum(leaf.share for leaf in behind) <= inner.share + 1e-9
+        assert inner.share <= sum(leaf.share for leaf in behind) + tree.rest + 1e-9
     taken = next(leaf for leaf in tree.leaves if leaf.taken)
     assert taken.verdict == "counts"
+
+
+def _above(tree, node):
+    """A node and those before it."""
+    found = []
+    while node != ROOT:
+        found.append(node)
+        node = tree.nodes[node].parent
+    return found
 
 
 def test_the_tree_is_read_later(write):
