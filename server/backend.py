@@ -26,6 +26,8 @@ from server.options import Options
 from server.plain_files import shortened
 from server.report import Completion
 from server.service import Request, Service
+from server.state_store import default_folder
+from server.warm_start import warm_start
 from server.worker import Worker
 
 logger = logging.getLogger("midtoken.backend")
@@ -119,7 +121,8 @@ class Backend:
                 engine_options(options), on_progress=lambda share: tell(share, 1.0, "loading")
             )
             gc.unfreeze()
-            await self._worker.load(lambda: self._load_completer(path, engine))
+            megabytes = options.engine.warm_start
+            await self._worker.load(lambda: self._load_completer(path, engine, megabytes))
             # Looking through a model's tables for garbage takes the event loop some 30 ms each
             # time. They live as long as the model: look no more.
             gc.collect()
@@ -137,9 +140,11 @@ class Backend:
             Status("ready", f"{info.name} on {where}" + (f"; {info.note}" if info.note else ""))
         )
 
-    def _load_completer(self, path: Path, engine: EngineOptions) -> Completer:
+    def _load_completer(self, path: Path, engine: EngineOptions, megabytes: int) -> Completer:
         warn_of(engine)
-        return self._load(path, engine)
+        completer = self._load(path, engine)
+        completer.warm = warm_start(completer.engine, default_folder(), megabytes)
+        return completer
 
     async def complete(self, request: Request) -> Completion | None:
         """The service's answer; None while there is no model, and when it fails.
@@ -208,7 +213,7 @@ def engine_options(options: Options) -> EngineOptions:
     )
 
 
-def _what_runs(options: Options) -> tuple[object, EngineOptions]:
+def _what_runs(options: Options) -> tuple[object, ...]:
     """All that makes a difference to a model that is loaded: its file, and how it is run."""
     model = options.model
     file: object
@@ -216,7 +221,7 @@ def _what_runs(options: Options) -> tuple[object, EngineOptions]:
         file = os.path.realpath(store.resolve(model.name))
     except (MidtokenError, OSError, ValueError):  # it isn't here: how it is fetched matters
         file = model.name, model.auto_pull, model.mirror
-    return file, engine_options(options)
+    return file, engine_options(options), options.engine.warm_start
 
 
 def _model_file(options: Options, progress: Progress) -> Path:

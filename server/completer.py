@@ -41,6 +41,7 @@ from server.report import Completion, Item, TokenCounts
 from server.rules import place_at, settled
 from server.snapshot import Snapshot, position_at
 from server.speed import CPU_PREFILL, GPU_PREFILL, READING_SECONDS, Reading, reading_of
+from server.warm_start import WarmStart
 from server.watching import Watcher
 
 logger = logging.getLogger("midtoken.completer")
@@ -150,6 +151,8 @@ class Completer:
         self.drafter: Drafter | None = drafter_for(tokenization, engine.info)
         """None for plain decoding."""
         self._told_left = False
+        self.warm: WarmStart | None = None
+        """What is remembered over restarts; None for nothing."""
         self.loading_ms: dict[str, float] = {}
 
     def complete(
@@ -212,7 +215,7 @@ class Completer:
         fim = engine.fim if options.prompt == "fim" else None
         if fim is None and options.prompt == "fim" and not self._told_left:
             notes.append(LEFT_TO_RIGHT)
-        prompt = self.prompts.choose(self._site(snapshot, options))
+        prompt = self.prompts.choose(self._site(snapshot, options), self._recall)
         if watcher is not None:
             watcher.prompted(prompt)
         before = engine.evaluated_tokens
@@ -267,6 +270,8 @@ class Completer:
             on_progress=lambda so_far: on_progress(answer(so_far)),
             watcher=watcher,
         )
+        if self.warm is not None:
+            self.warm.note(snapshot.uri, prompt.head)
         self._told_left = self._told_left or LEFT_TO_RIGHT in notes
         if mask is None or not generation.masked:
             return answer(generation)
@@ -287,8 +292,12 @@ class Completer:
         self.engine.resume()
 
     def close(self) -> None:
-        """Free the model."""
-        self.engine.close()
+        """Free the model; what is to be remembered of it is written before."""
+        try:
+            if self.warm is not None:
+                self.warm.finish()
+        finally:
+            self.engine.close()
 
     def _method(self, asked: str) -> tuple[str, str | None]:
         """The method that this model allows, and a sentence if it is not the one asked for."""
@@ -314,6 +323,10 @@ class Completer:
             options.first_seconds,
             options.max_tokens,
         )
+
+    def _recall(self, prompt: Prompt) -> None:
+        if self.warm is not None:
+            self.warm.recall(prompt.head)
 
     def _rows_of(self, head: tuple[int, ...]) -> RowCache:
         rows = self._rows.setdefault(head, RowCache())

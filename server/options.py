@@ -80,6 +80,15 @@ class EngineSection:
     flash_attention: Annotated[
         Literal["auto", "on", "off"], About("Whether flash attention is used.")
     ] = "auto"
+    warm_start: Annotated[
+        int,
+        About(
+            "Megabytes of disk for what the model has read of your files, so that the first "
+            "suggestion after a restart comes sooner; 0 keeps nothing and deletes what was kept.",
+            low=0,
+            high=1 << 20,
+        ),
+    ] = 256
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from server.prompt import title_of
 from server.report import Completion
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds, position_at, with_lf
+from server.state_keeper import StateKeeper
 from server.worker import Ticket, Worker
 
 Wanted = list[tuple[Hashable, bytes]]
@@ -130,6 +131,7 @@ class Service:
         self._newest: dict[Hashable, object] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._first_texts: deque[float] = deque(maxlen=LATENCIES)
+        self._keeper = StateKeeper(worker, lambda: self.is_busy)
         self.counts = Counts()
 
     @property
@@ -256,6 +258,7 @@ class Service:
                 if self._jobs.get(request.document) is job:
                     del self._jobs[request.document]
                 job.wake()
+                self._keeper.later()
 
         task = loop.create_task(run())
         self._tasks.add(task)
