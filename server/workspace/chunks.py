@@ -8,7 +8,7 @@ one that says what is around the cursor anyway is left out of a prompt.
 The oldest comes first, so that a prompt's beginning stays as it is when a part is added::
 
     >>> ring = Ring().added(visit("a.py", b"def area(a, b):\n    return a * b\n\nprint(1)\n", 0))
-    >>> [chunk.name for chunk in ring.beside(b"")]
+    >>> [chunk.name for chunk in ring.beside(b"", b"")]
     ['a.py']
 
 Everything here is a value and nothing changes.
@@ -69,10 +69,19 @@ class Ring:
         others = [one for one in self.parts if similarity(one.words, part.words) <= SAME]
         return Ring((*others, part)[-PARTS:])
 
-    def beside(self, local: bytes) -> tuple[Chunk, ...]:
-        """The parts that say something which a text around the cursor does not."""
-        near = words_of(local)
-        return tuple(one for one in self.parts if similarity(one.words, near) <= KNOWN)
+    def beside(self, near: bytes, shown: bytes) -> tuple[Chunk, ...]:
+        """The parts that say something which a prompt does not say anyway.
+
+        Args:
+            near: As many lines around the cursor as a part has.
+            shown: Everything that the prompt shows of the document.
+        """
+        words, lines = words_of(near), {line.strip() for line in shown.split(b"\n")}
+        return tuple(
+            one
+            for one in self.parts
+            if similarity(one.words, words) <= KNOWN and _share(one.text, lines) <= KNOWN
+        )
 
 
 def visit(name: str, text: bytes, line: int) -> Chunk | None:
@@ -89,6 +98,12 @@ def visit(name: str, text: bytes, line: int) -> Chunk | None:
     if sum(1 for one in chosen if one.strip()) < FEWEST_LINES:
         return None
     return Chunk(name, _BLANK_LINES.sub(b"", b"\n".join(chosen).rstrip() + b"\n"))
+
+
+def _share(text: bytes, lines: set[bytes]) -> float:
+    """How many of a text's lines are among others, from 0 to 1."""
+    own = [line.strip() for line in text.split(b"\n") if line.strip()]
+    return sum(line in lines for line in own) / max(1, len(own))
 
 
 def words_of(text: bytes) -> Counter[bytes]:

@@ -75,7 +75,9 @@ def test_an_equal_part_changes_nothing():
 def test_what_the_prompt_says_anyway_is_left_out():
     ring = Ring().added(Chunk("a.py", numbered(20))).added(Chunk("b.py", numbered(5, 50)))
 
-    assert [part.name for part in ring.beside(numbered(22))] == ["b.py"]
+    assert [part.name for part in ring.beside(numbered(22), b"")] == ["b.py"]
+    assert [part.name for part in ring.beside(b"", numbered(500))] == []
+    assert [part.name for part in ring.beside(b"", numbered(40))] == ["b.py"]
 
 
 @given(parts=st.lists(st.builds(Chunk, st.sampled_from(["a", "b"]), TEXTS), max_size=30))
@@ -87,7 +89,7 @@ def test_a_ring_is_bounded_and_has_no_twins(parts):
 
     assert len(ring.parts) <= PARTS
     assert len(set(ring.parts)) == len(ring.parts)
-    assert set(ring.beside(b"os")) <= set(ring.parts)
+    assert set(ring.beside(b"os", b"import os")) <= set(ring.parts)
 
 
 @given(one=TEXTS, other=TEXTS)

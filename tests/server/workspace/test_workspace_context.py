@@ -1,0 +1,99 @@
+"""What is chosen for a prompt, and in which order."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.workspace.chunks import Chunk
+from server.workspace.context import FEWEST_LINES, Material, choose, cost
+
+TEXTS = st.lists(st.sampled_from([b"a\n", b"bb cc dd\n", b"\n", b"x = f(1, 2)\n"]), min_size=1).map(
+    b"".join
+)
+CHUNKS = st.lists(st.builds(Chunk, st.sampled_from(["a.py", "b/c.py"]), TEXTS), max_size=6)
+MATERIAL = st.builds(
+    Material,
+    CHUNKS.map(tuple),
+    st.none() | st.builds(Chunk, st.just("own.py"), TEXTS),
+    CHUNKS.map(tuple),
+)
+
+
+def words(text):
+    """A token for each word and each line end."""
+    return len(text.replace(b"\n", b" n ").split())
+
+
+def lines(name, count):
+    return Chunk(name, b"".join(b"%s %d\n" % (name.encode(), line) for line in range(count)))
+
+
+@given(material=MATERIAL, budget=st.integers(0, 200))
+def test_within_the_budget(material, budget):
+    """Parts are whole or their first lines, in order, and together within the budget."""
+    chosen = choose(material, budget, words)
+    given = [
+        *material.definitions,
+        *([material.outline] if material.outline else []),
+        *material.visited,
+    ]
+
+    assert sum(cost(chunk, words) for chunk in chosen) <= budget
+    assert chosen == choose(material, budget, words)
+    for chunk in chosen:
+        while not (given[0].name == chunk.name and given[0].text.startswith(chunk.text)):
+            given.pop(0)
+        whole = given.pop(0)
+        assert chunk == whole or chunk.text.count(b"\n") >= FEWEST_LINES
+
+
+@given(material=MATERIAL)
+def test_with_room_enough_everything_is_there(material):
+    outline = [material.outline] if material.outline else []
+
+    assert choose(material, 100_000, words) == (
+        *material.definitions,
+        *outline,
+        *material.visited,
+    )
+
+
+def test_everybody_gets_a_share():
+    material = Material((lines("a", 100), lines("b", 100)), lines("own", 100), (lines("c", 100),))
+    chosen = choose(material, 400, words)
+
+    assert [(chunk.name, chunk.text.count(b"\n")) for chunk in chosen] == [
+        ("a", 32),
+        ("b", 32),
+        ("own", 32),
+        ("c", 33),
+    ]
+
+
+def test_what_one_does_not_need_the_others_get():
+    material = Material((lines("a", 100), lines("b", 4)), None, (lines("c", 4),))
+    chosen = choose(material, 300, words)
+
+    assert [(chunk.name, chunk.text.count(b"\n")) for chunk in chosen] == [
+        ("a", 89),
+        ("b", 4),
+        ("c", 4),
+    ]
+
+
+def test_the_newest_visits_come_first():
+    material = Material((), None, tuple(lines(name, 10) for name in "abcd"))
+    chosen = choose(material, 70, words)
+
+    assert [(chunk.name, chunk.text.count(b"\n")) for chunk in chosen] == [
+        ("c", 10),
+        ("d", 10),
+    ]
+
+
+def test_a_new_visit_leaves_what_is_before_it():
+    """With room enough, a prompt only grows at the end of its context."""
+    before = Material((lines("a", 5),), lines("own", 5), (lines("b", 5),))
+    after = Material((lines("a", 5),), lines("own", 5), (lines("b", 5), lines("c", 5)))
+    shorter = choose(before, 1000, words)
+
+    assert choose(after, 1000, words)[: len(shorter)] == shorter
