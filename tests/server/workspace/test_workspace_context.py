@@ -9,13 +9,19 @@ from server.workspace.context import FEWEST_LINES, Material, choose, cost
 TEXTS = st.lists(st.sampled_from([b"a\n", b"bb cc dd\n", b"\n", b"x = f(1, 2)\n"]), min_size=1).map(
     b"".join
 )
-CHUNKS = st.lists(st.builds(Chunk, st.sampled_from(["a.py", "b/c.py"]), TEXTS), max_size=6)
+CHUNKS = st.lists(TEXTS, max_size=6)
 MATERIAL = st.builds(
-    Material,
-    CHUNKS.map(tuple),
-    st.none() | st.builds(Chunk, st.just("own.py"), TEXTS),
-    CHUNKS.map(tuple),
+    lambda definitions, outline, visited: Material(
+        named("app", definitions), outline and Chunk("own.py", outline), named("lib/util", visited)
+    ),
+    CHUNKS,
+    st.none() | TEXTS,
+    CHUNKS,
 )
+
+
+def named(folder, texts):
+    return tuple(Chunk(f"{folder}/{number}.py", text) for number, text in enumerate(texts))
 
 
 def words(text):
@@ -31,18 +37,17 @@ def lines(name, count):
 def test_within_the_budget(material, budget):
     """Parts are whole or their first lines, in order, and together within the budget."""
     chosen = choose(material, budget, words)
-    given = [
-        *material.definitions,
-        *([material.outline] if material.outline else []),
-        *material.visited,
-    ]
+    outline = [material.outline] if material.outline else []
+    given = {chunk.name: chunk for chunk in [*material.definitions, *outline, *material.visited]}
 
     assert sum(cost(chunk, words) for chunk in chosen) <= budget
     assert chosen == choose(material, budget, words)
+    assert [chunk.name for chunk in chosen] == [
+        name for name in given if name in {chunk.name for chunk in chosen}
+    ]
     for chunk in chosen:
-        while not (given[0].name == chunk.name and given[0].text.startswith(chunk.text)):
-            given.pop(0)
-        whole = given.pop(0)
+        whole = given[chunk.name]
+        assert whole.text.startswith(chunk.text)
         assert chunk == whole or chunk.text.count(b"\n") >= FEWEST_LINES
 
 
