@@ -18,7 +18,8 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from time import perf_counter, process_time
 
 from server.bench.corpus import standard_library
 from server.completer import Completer, CompletionOptions, load_completer
@@ -60,36 +61,67 @@ class Recorded(Gains):
         self.fates[max(size for size in SIZES if size <= match)].append(held)
 
 
-@dataclass
-class Tally:
-    """Both ways of decoding at some places."""
+@dataclass(frozen=True)
+class Run:
+    """One answer."""
 
-    tokens: list[tuple[int, int]] = field(default_factory=list)
-    """Without drafts and with them, for each place."""
-    seconds: list[tuple[float, float]] = field(default_factory=list)
-    drafted: int = 0
-    accepted: int = 0
-    different: int = 0
+    text: bytes
+    tokens: int
+    """Decoded, after the first one, which is healing's."""
+    seconds: float
+    """For these."""
+    processor: float
+    """Seconds of all threads for these: what other programs do does not count."""
+    drafted: int
+    accepted: int
 
-    def row(self, name: str) -> str:
-        """The tally as a row of a table."""
-        plain, drafts = (
-            sum(column) / sum(times)
-            for column, times in zip(
-                zip(*self.tokens, strict=True), zip(*self.seconds, strict=True), strict=True
-            )
-        )
-        ratios = [
-            (tokens[1] / seconds[1]) / (tokens[0] / seconds[0])
-            for tokens, seconds in zip(self.tokens, self.seconds, strict=True)
+
+@dataclass(frozen=True)
+class Pair:
+    """A place, completed both ways."""
+
+    plain: Run
+    drafts: Run
+
+    @property
+    def gain(self) -> float:
+        """How much faster it was with drafts."""
+        return self.plain.seconds / self.plain.tokens * self.drafts.tokens / self.drafts.seconds
+
+
+def row(name: str, pairs: list[Pair]) -> str:
+    """Some places as a row of a table."""
+    plain, drafts = [pair.plain for pair in pairs], [pair.drafts for pair in pairs]
+    tokens = [sum(run.tokens for run in runs) for runs in (plain, drafts)]
+    rates, work = (
+        [
+            count / sum(of(run) for run in runs)
+            for count, runs in zip(tokens, (plain, drafts), strict=True)
         ]
-        written = sum(tokens[1] for tokens in self.tokens)
-        return (
-            f"| {name} | {len(ratios)} | {plain:.1f} | {drafts:.1f} | {drafts / plain:.2f} "
-            f"| {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} "
-            f"| {self.drafted / written:.2f} | {self.accepted / max(1, self.drafted):.0%} "
-            f"| {self.different} |"
-        )
+        for of in (lambda run: run.seconds, lambda run: run.processor)
+    )
+    gains = sorted(pair.gain for pair in pairs)
+    drafted = sum(run.drafted for run in drafts)
+    accepted = sum(run.accepted for run in drafts)
+    cells = (
+        name,
+        str(len(pairs)),
+        f"{rates[0]:.1f}",
+        f"{rates[1]:.1f}",
+        f"{rates[1] / rates[0]:.2f}",
+        f"{work[1] / work[0]:.2f}",
+        f"{statistics.median(gains):.2f} ({gains[0]:.2f} to {gains[-1]:.2f})",
+        f"{drafted / tokens[1]:.2f}",
+        f"{accepted / max(1, drafted):.0%}",
+        str(sum(pair.plain.text != pair.drafts.text for pair in pairs)),
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+HEAD = (
+    "| | places | tokens/s plain | with drafts | gain | in processor time | median gain of a place "
+    "| drafted a token | accepted | texts that differ |\n" + "| --- " * 10 + "|"
+)
 
 
 def main() -> None:
@@ -105,22 +137,19 @@ def main() -> None:
     gains = Recorded(info.offloaded_layers / max(1, info.layers))
     drafter = Drafter(completer.tokenization, gains)
     options = CompletionOptions(multiline="auto", max_tokens=arguments.tokens)
-    first, again = Tally(), Tally()
+    first, again = [], []
     for number, place in enumerate(_places(arguments.seed, arguments.places)):
-        text = _both(completer, drafter, place, options, first, number % 2 == 0)
+        order = (None, drafter) if number % 2 else (drafter, None)
+        text = _both(completer, place, options, order, first)
         going_on = _typed_on(place, text)
         if going_on is not None:
-            _both(completer, drafter, going_on, options, again, number % 2 == 1)
+            _both(completer, going_on, options, order[::-1], again)
     completer.close()
 
-    print(f"{info.name} on {info.backend}, {os.cpu_count()} cores\n")
-    print(
-        "| | places | tokens/s plain | with drafts | ratio | median ratio | spread "
-        "| drafted a token | accepted | texts that differ |\n" + "| --- " * 10 + "|"
-    )
-    print(first.row("first"))
-    if again.tokens:
-        print(again.row("again"))
+    print(f"{info.name} on {info.backend}, {os.cpu_count()} cores\n\n{HEAD}")
+    for name, pairs in (("first", first), ("again", again)):
+        if pairs:
+            print(row(name, pairs))
     print("\n| match in bytes | guessed tokens | chosen |\n| --- | --- | --- |")
     for size, fates in gains.fates.items():
         if fates:
@@ -132,31 +161,31 @@ def main() -> None:
 
 def _both(
     completer: Completer,
-    drafter: Drafter,
     place: Place,
     options: CompletionOptions,
-    tally: Tally,
-    plain_first: bool,
+    order: tuple[Drafter | None, Drafter | None],
+    pairs: list[Pair],
 ) -> bytes:
     """Complete a place both ways; returns what is written without drafts."""
-    texts, tokens, seconds = {}, {}, {}
-    for ways in (None, drafter) if plain_first else (drafter, None):
-        completer.drafter = ways
-        answer = completer.answer(place.snapshot(), options)
-        generation = answer.generation
-        texts[ways] = generation.text
-        # The first token is healing's; what is left is decoded.
-        tokens[ways] = len(generation.logprobs) - 1
-        seconds[ways] = answer.timing_ms["decoding"] / 1e3
-        if ways is not None:
-            drafted, accepted = generation.drafted, generation.accepted
-    if min(tokens.values()) > 0:
-        tally.tokens.append((tokens[None], tokens[drafter]))
-        tally.seconds.append((seconds[None], seconds[drafter]))
-        tally.drafted += drafted
-        tally.accepted += accepted
-        tally.different += texts[None] != texts[drafter]
-    return texts[None]
+    runs = {}
+    for drafter in order:
+        completer.drafter = drafter
+        runs[drafter is None] = _run(completer, place, options)
+    if runs[True].tokens and runs[False].tokens:
+        pairs.append(Pair(runs[True], runs[False]))
+    return runs[True].text
+
+
+def _run(completer: Completer, place: Place, options: CompletionOptions) -> Run:
+    begun: list[tuple[float, float]] = []
+    answer = completer.answer(
+        place.snapshot(), options, lambda _: begun.append((perf_counter(), process_time()))
+    )
+    ended = (perf_counter(), process_time())
+    generation = answer.generation
+    seconds, processor = (ended[of] - begun[0][of] if begun else 0.0 for of in (0, 1))
+    tokens = len(generation.logprobs) - 1
+    return Run(generation.text, tokens, seconds, processor, generation.drafted, generation.accepted)
 
 
 def _typed_on(place: Place, text: bytes) -> Place | None:
