@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from server.completer import Completer, load_completer
 from server.engine import Lora
@@ -28,9 +29,11 @@ from server.report import Completion
 from server.service import Request, Service
 from server.state_store import default_folder
 from server.warm_start import warm_start
-from server.worker import Worker
+from server.worker import Ticket, Worker
 
 logger = logging.getLogger("midtoken.backend")
+
+Result = TypeVar("Result")
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
@@ -166,6 +169,18 @@ class Backend:
         if completion is not None:
             self._pause = FIRST_PAUSE_S
         return completion
+
+    async def run(self, work: Callable[[Completer], Result]) -> Result:
+        """What work with the model gives, after what is running; cancelling the task stops it.
+
+        Raises RuntimeError if no model is loaded, and whatever `work` does.
+        """
+        ticket = Ticket()
+        try:
+            return await self._worker.submit(ticket, work)
+        except asyncio.CancelledError:
+            self._worker.cancel(ticket)
+            raise
 
     async def evaluated_tokens(self) -> int:
         """Tokens put through the model since it was loaded; waits for what is running."""

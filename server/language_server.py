@@ -29,6 +29,7 @@ from server.busy_status import BusyStatus
 from server.clients import client_named
 from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
+from server.explain_method import Last, bind_explain_methods
 from server.grammar.languages import prepare
 from server.loading_progress import LoadingProgress
 from server.lsp_items import (
@@ -131,7 +132,7 @@ class MidtokenServer(LanguageServer):
         self.documents = Documents(choose_encoding(None))
         self.client = client_named(None)
         self.rhythm = Rhythm()
-        self.last_report: Completion | None = None
+        self.last: Last | None = None
         self.own_methods = bind_own_methods(self, backend, self.language_at)
         self.busy = BusyStatus(self.tell_busy)
         self._progress = LoadingProgress(self)
@@ -260,15 +261,22 @@ class MidtokenServer(LanguageServer):
             return None
         asked = selected_snapshot(document, snapshot, wish.selected)
         with self.busy.waiting():
-            completion = await self.backend.complete(self._request(wish, document, asked))
+            request = self._request(wish, document, asked)
+            completion = await self.backend.complete(request)
         still_open = self.documents.is_open(document)
         if completion is None or not still_open or not document.is_current(snapshot):
             return None
-        self.last_report = completion
+        self.last = request, completion
         if completion.grammar.wrong:
             self.tell_once(f"{completion.grammar.wrong}; its documents are not checked")
         self._prepare(wish, document, asked, completion)
         return document, snapshot, completion
+
+    def request_at(self, uri: str, position: types.Position) -> Request:
+        """A request that a person makes at a place. Raises DocumentError."""
+        document = self.documents.find(uri)
+        snapshot = document.snapshot(position_of(position))
+        return self._request(Wish(uri, position, automatic=False), document, snapshot)
 
     def _request(self, wish: Wish, document: Document, snapshot: Snapshot) -> Request:
         options = completion_options(self.options, document.language, snapshot)
@@ -339,6 +347,7 @@ def create_server(backend: Backend) -> MidtokenServer:
     """A server for one connection, with all handlers bound."""
     server = MidtokenServer(backend)
     bind_model_methods(server, lambda: server.model_options.model.name)
+    bind_explain_methods(server, backend, lambda: server.last, server.request_at)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
@@ -400,9 +409,5 @@ def create_server(backend: Backend) -> MidtokenServer:
     @server.command("midtoken.restartModel")
     async def restart() -> None:
         await backend.load(server.model_options)
-
-    @server.command("midtoken.showReport")
-    def report() -> dict[str, Any] | None:
-        return None if server.last_report is None else server.last_report.as_json()
 
     return server

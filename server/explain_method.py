@@ -1,0 +1,78 @@
+"""How a suggestion came about, for editors: the report as data, and the page as HTML.
+
+- `midtoken.showReport` (command): the report of the last suggestion, as `midtoken complete --json`
+  prints it; null before the first one.
+- `midtoken/explain` (request): `{"html"}`, the page of the last suggestion; with a `textDocument`
+  and a `position`, that of a new request there; `{"problem"}`, a line for people, where there is
+  none. The model is asked again, so it takes as long as a suggestion; cancelling stops it.
+
+What is not here: what is on the page (`explain_page`).
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from server.backend import Backend
+from server.errors import MidtokenError
+from server.explain_page.facts import gather
+from server.explain_page.page import page
+from server.report import Completion
+from server.service import Request
+
+EXPLAIN = "midtoken/explain"
+
+Last = tuple[Request, Completion]
+"""A request, and what was answered."""
+
+
+def bind_explain_methods(
+    server: LanguageServer,
+    backend: Backend,
+    last: Callable[[], Last | None],
+    request_at: Callable[[str, types.Position], Request],
+) -> None:
+    """Bind the methods to a connection.
+
+    Args:
+        server: The connection.
+        backend: The model.
+        last: The last request that had an answer; None if there was none.
+        request_at: A request at a place; raises DocumentError.
+    """
+
+    @server.command("midtoken.showReport")
+    def report() -> dict[str, Any] | None:
+        answered = last()
+        return None if answered is None else answered[1].as_json()
+
+    @server.feature(EXPLAIN)
+    async def explain(params: Any) -> dict[str, str]:  # noqa: ANN401 (any JSON)
+        try:
+            place = _place(params)
+            request, first = (
+                (last() or (None, None)) if place is None else (request_at(*place), None)
+            )
+            if request is None:
+                return {"problem": "there was no suggestion yet"}
+            if not backend.is_ready:
+                return {"problem": backend.status.message or "the model is not loaded yet"}
+            facts = await backend.run(
+                lambda completer: gather(completer, request.snapshot, request.options, first)
+            )
+        except MidtokenError as error:
+            return {"problem": str(error)}
+        return {"html": await asyncio.to_thread(page, facts)}
+
+
+def _place(params: object) -> tuple[str, types.Position] | None:
+    """The place in a request's parameters; None if there is none."""
+    uri = getattr(getattr(params, "textDocument", None), "uri", None)
+    position = getattr(params, "position", None)
+    line, character = getattr(position, "line", None), getattr(position, "character", None)
+    if isinstance(uri, str) and isinstance(line, int) and isinstance(character, int):
+        return uri, types.Position(line, character)
+    return None

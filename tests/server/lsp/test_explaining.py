@@ -1,0 +1,91 @@
+"""The report and the page of a suggestion, as editors get them."""
+
+import json
+
+import pytest
+
+from tests.server.explain_page.parsing import parsed
+from tests.server.lsp.client import AnsweredWithError, Client, place
+from tests.server.lsp.test_cancelling import CANCELLED, ENDLESS
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+URI = "file:///a.py"
+
+
+async def report(client: Client):
+    """The last suggestion's report."""
+    command = {"command": "midtoken.showReport"}
+    return await client.request("workspace/executeCommand", command)
+
+
+def at(uri: str, *position: int) -> dict[str, object]:
+    """The parameters for a place."""
+    return {"textDocument": {"uri": uri}, "position": place(position)}
+
+
+async def test_before_the_first_suggestion(client):
+    """There is nothing to show, and that is said."""
+    assert await report(client) is None
+    assert await client.request("midtoken/explain") == {"problem": "there was no suggestion yet"}
+    assert await client.request("midtoken/explain", {}) == {
+        "problem": "there was no suggestion yet"
+    }
+
+
+async def test_the_last_suggestion(client):
+    """The page tells of what was answered: the same report, and its place."""
+    client.open(URI, "import os\nprint(o)\n")
+    await client.menu(URI, (1, 7))
+    told = await report(client)
+    client.change(URI, (None, "something else\n"))
+
+    root = parsed((await client.request("midtoken/explain", {}))["html"])
+
+    assert root.find("h1")[0].text.endswith("a.py:2:8")
+    assert json.loads(root.find("details")[1].find("div")[0].text) == told
+    assert "made again for this page" in root.text
+    assert await report(client) == told
+
+
+async def test_at_a_place(client):
+    """A page of a new request at a place; the last suggestion stays the last one."""
+    client.open(URI, "a = '😀'\nprint(o)\n")
+
+    root = parsed((await client.request("midtoken/explain", at(URI, 1, 7)))["html"])
+
+    assert root.find("h1")[0].text.endswith("a.py:2:8")
+    assert "made again for this page" not in root.text
+    assert await report(client) is None
+
+
+async def test_of_a_document_that_is_not_open(client):
+    """One line says what is wrong."""
+    answer = await client.request("midtoken/explain", at("file:///b.py", 0, 0))
+
+    assert list(answer) == ["problem"]
+    assert "b.py" in answer["problem"]
+
+
+@pytest.mark.parametrize(
+    "params", [{"textDocument": 1}, {"position": []}, {"textDocument": {"uri": URI}}, [1]]
+)
+async def test_no_place(client, params):
+    """What is no place is taken for none."""
+    answer = await client.request("midtoken/explain", params)
+
+    assert answer == {"problem": "there was no suggestion yet"}
+
+
+async def test_cancelled(connect):
+    """Cancelling stops the model, and the next request has it."""
+    client = await connect(**ENDLESS)
+    client.open(URI, "class Stop:\n\nself.")
+    number = client.send("midtoken/explain", at(URI, 2, 5))
+    client.cancel(number)
+    with pytest.raises(AnsweredWithError) as refused:
+        await client.answer(number)
+
+    assert refused.value.code == CANCELLED
+    client.change(URI, (None, "self.numb"))
+    assert await client.menu(URI, (0, 9)) is not None
