@@ -60,6 +60,8 @@ class TypingArguments(EngineArguments):
     projects: tuple[str, ...]
     peer: str | None
     both: bool
+    peer_batch: int
+    patient: bool
     out: str | None
     seed: int
     fast: float

@@ -176,6 +176,16 @@ def bench() -> None:
     help="Have llama.cpp's server suggest instead, asked as llama.vim asks it.",
 )
 @click.option("--both", is_flag=True, help="Type twice, with midtoken and with llama-server.")
+@click.option(
+    "--peer-batch",
+    type=click.IntRange(64, 8192),
+    default=512,
+    show_default=True,
+    help="llama-server's --batch-size: so many tokens of text around the cursor it reads.",
+)
+@click.option(
+    "--patient", is_flag=True, help="Wait for every answer: what suggestions are worth, not when."
+)
 @click.option("--out", type=click.Path(file_okay=False), help="Where to write all figures.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(

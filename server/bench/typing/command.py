@@ -21,7 +21,7 @@ from server.bench.heal.results import machine
 from server.bench.llama_server import NAME, LlamaProcess, fetch
 from server.bench.projects import PROJECTS, STANDARD_LIBRARY, projects_of
 from server.bench.typing.figures import print_figures
-from server.bench.typing.llama_vim import SERVER, LlamaVim
+from server.bench.typing.llama_vim import LlamaVim, server_parameters
 from server.bench.typing.plots import plot
 from server.bench.typing.record import Record, together
 from server.bench.typing.replay import Replay
@@ -75,9 +75,10 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
             "keys": keys,
             "seed": options["seed"],
             "fast": options["fast"],
+            "patient": options["patient"],
             "cancel": options["cancel"],
             "grammar": options["grammar"],
-            "peer": SERVER if NAME in records else None,
+            "peer": server_parameters(options["peer_batch"]) if NAME in records else None,
         },
         "machine": machine(),
         **results_of(records),
@@ -123,7 +124,8 @@ async def _midtoken(model: Path, options: TypingArguments) -> AsyncIterator[Sugg
 async def _llama_vim(model: Path, options: TypingArguments) -> AsyncIterator[Suggester]:
     """The peer with its model."""
     threads = options["threads"] or usable_cores()
-    with LlamaProcess(fetch(), model, threads, SERVER) as process:
+    parameters = server_parameters(options["peer_batch"])
+    with LlamaProcess(fetch(), model, threads, parameters) as process:
         editor = LlamaVim(process)
         try:
             yield editor
@@ -147,6 +149,7 @@ async def _run(
                 Typist(options["seed"]),
                 name=name.replace("/", "-"),
                 fast=options["fast"],
+                patient=options["patient"],
                 progress=_progress(suggester.name, name, keys),
             )
             record = await replay.run(keys)
@@ -177,7 +180,12 @@ def _heading(parts: Parts, options: TypingArguments, records: dict[str, dict[str
             f"the next key {'cancels' if options['cancel'] else 'leaves'} a request"
         )
     if NAME in records:
-        line += f"; {NAME} as llama.vim asks it, by its default settings"
+        line += (
+            f"; {NAME} as llama.vim asks it, by its default settings, "
+            f"with a batch size of {options['peer_batch']}"
+        )
+    if options["patient"]:
+        line += "; every answer is waited for"
     if options["fast"] > 1:
         line += (
             f"; waiting shortened {options['fast']:g} times where the server owed nothing "

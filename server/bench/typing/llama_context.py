@@ -144,7 +144,7 @@ class Ring:
                     if not evict:
                         return
                     there.remove(other)
-        del self.queued[: len(self.queued) - QUEUED + 1]
+        del self.queued[: max(0, len(self.queued) - QUEUED + 1)]
         self.queued.append(chunk)
 
     def part(self, lines: Sequence[str]) -> Sequence[str]:
@@ -164,7 +164,7 @@ class Ring:
         """Take the first queued chunk into the ring; whether there was one."""
         if not self.queued:
             return False
-        del self.chunks[: len(self.chunks) - RING_CHUNKS + 1]
+        del self.chunks[: max(0, len(self.chunks) - RING_CHUNKS + 1)]
         self.chunks.append(self.queued.pop(0))
         return True
 

@@ -16,7 +16,7 @@ What the plugin does is that of `autoload/llama.vim` in llama.vim 0.1.0 (Debian'
 The person stays in insert mode and saves nothing: no chunks are taken in on the way to another
 file, which would cost reading. curl's start, some milliseconds a request, is not imitated.
 
-The server's settings are those that the plugin's help recommends (`SERVER`).
+The server's settings are those that the plugin's help recommends (`server_parameters`).
 """
 
 import asyncio
@@ -40,16 +40,7 @@ from server.bench.typing.suggesters import Offer, Usage, cpu_seconds, memory_of
 from server.errors import EngineError
 from server.positions import Encoding, Position, Range
 
-SERVER: dict[str, object] = {
-    "n_ctx": 8192,
-    "n_batch": 1024,
-    "n_ubatch": 512,
-    "n_cache_reuse": 256,
-}
-"""`--ctx-size 0 --batch-size 1024 --ubatch-size 512 --cache-reuse 256` (`:help llama`), and flash
-attention as llama.cpp chooses it. A context as large as the model's (0) would only take memory:
-prompts of 1024 tokens, 128 to write and the chunks fit in. The server cuts the text around the
-cursor to `n_batch` tokens."""
+CONTEXT_TOKENS = 8192
 
 AGAIN_S = 0.1
 ENTERED_S = 0.1
@@ -63,6 +54,20 @@ TIMINGS = (
     *("timings/prompt_per_second", "timings/predicted_n", "timings/predicted_ms"),
     *("timings/predicted_per_token_ms", "timings/predicted_per_second"),
 )
+
+
+def server_parameters(batch: int) -> dict[str, object]:
+    """How the server is started, as `:help llama` recommends it.
+
+    There it is `--ctx-size 0 --batch-size 1024 --ubatch-size 512 --cache-reuse 256`. A context as
+    large as the model's (0) would only take memory. Flash attention is as llama.cpp chooses it.
+
+    Args:
+        batch: `--batch-size`: the server cuts the text around the cursor to so many tokens. The
+            help has 512 as the least; less is sooner read.
+    """
+    ubatch = min(batch, 512)
+    return {"n_ctx": CONTEXT_TOKENS, "n_batch": batch, "n_ubatch": ubatch, "n_cache_reuse": 256}
 
 
 class Process(Protocol):

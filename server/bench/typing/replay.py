@@ -42,6 +42,8 @@ CLOCK_STEP_S = 1e-3
 LAST_ANSWER_S = 30.0
 """What is not answered after so long counts as unanswered."""
 
+POLLING_S = 0.01
+
 MEMORY_SAMPLES = 10
 WARM_UP_KEYS = 20
 """Memory at the start is that after so many keys, when every part has been used once."""
@@ -80,6 +82,7 @@ class Replay:
         *,
         name: str = "typing",
         fast: float = 1.0,
+        patient: bool = False,
         progress: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Prepare; `run` does it.
@@ -90,11 +93,15 @@ class Replay:
             typist: Who types.
             name: The folder of the files; those of two runs must not be the same.
             fast: Waiting is shortened by this factor where the suggester owes nothing.
+            patient: Before each key, everything that the suggester owes is waited for, and read.
+                So time has no part in what is saved: it is what suggestions are worth by
+                themselves.
             progress: Is given now and then how much is typed, in keys without suggestions.
         """
         self.record = Record()
         self._suggester, self._sources, self._typist = suggester, sources, typist
         self._name, self._fast, self._progress = name, fast, progress
+        self._patient = patient
         self._loop = asyncio.get_running_loop()
         self._skipped = 0.0
         self._opened = 0
@@ -304,6 +311,12 @@ class Replay:
     async def _wait(self, gap: float) -> None:
         """Let time pass until the next key: that of the rhythm, or an acceptance before it."""
         due = self._now() + gap
+        if self._patient:
+            end = self._loop.time() + LAST_ANSWER_S
+            while self._suggester.owes and self._loop.time() < end:
+                await asyncio.sleep(POLLING_S)
+            if self._screen is not None:
+                due = max(due, self._screen.shown_at + READING_S)
         while True:
             until, screen = due, self._screen
             if screen is not None and self._typist.choice(self._hole, screen):
