@@ -138,6 +138,8 @@ class Backend:
         if self._loading is not me:
             return
         self.offloaded = info.offloaded_layers > 0
+        if options.engine.idle_work:
+            self.service.idle.measure()
         where = info.backend if self.offloaded else "CPU"
         self._tell(
             Status("ready", f"{info.name} on {where}" + (f"; {info.note}" if info.note else ""))
@@ -187,6 +189,12 @@ class Backend:
         if not self.is_ready:
             return 0
         return await self._worker.info(lambda completer: completer.engine.evaluated_tokens)
+
+    async def idle_tokens(self) -> int:
+        """How many of them nobody had asked for yet."""
+        if not self.is_ready:
+            return 0
+        return await self._worker.info(lambda completer: completer.ahead.tokens)
 
     def close(self) -> None:
         """Stop and free the model."""

@@ -17,15 +17,11 @@ from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
-from server.blocks import (
-    inside_at,
-    line_end_of,
-    restore_line_ends,
-    should_stop_block,
-)
+from server.answers import FINISHED, Answer, present
+from server.blocks import inside_at, should_stop_block
 from server.decoding import METHODS, Generation, generate
 from server.drafting import Drafter, drafter_for
-from server.engine import ModelInfo, TokenEngine
+from server.engine import TokenEngine
 from server.engine.llama import load
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import load_tables
@@ -33,13 +29,14 @@ from server.errors import UnknownVocabularyError
 from server.grammar.fit import Fits
 from server.grammar.ladder import Mode
 from server.grammar.languages import ladder_for
-from server.grammar.report import GrammarReport
-from server.grammar_checks import GIVEN_UP, NOT_ALLOWED, GrammarChecks, finish_fitting, fits_of
+from server.grammar_checks import GIVEN_UP, GrammarChecks, fits_of
 from server.prompt import Prompt
 from server.prompt_choice import PromptChoice, Site
-from server.report import Completion, Item, TokenCounts
+from server.read_ahead import ReadAhead
+from server.remembered_encode import RememberedEncode
+from server.report import Completion
 from server.rules import place_at, settled
-from server.snapshot import Snapshot, position_at
+from server.snapshot import Snapshot
 from server.speed import CPU_PREFILL, GPU_PREFILL, READING_SECONDS, Reading, reading_of
 from server.warm_start import WarmStart
 from server.watching import Watcher
@@ -48,12 +45,6 @@ logger = logging.getLogger("midtoken.completer")
 
 LEFT_TO_RIGHT = "this model has no fill-in-the-middle tokens: text after the cursor is not used"
 """Said once for a loaded model: in the log, and with its first completion."""
-
-UNFINISHED = "unfinished"
-"""The end of a text of which more is to come."""
-
-FINISHED = frozenset({"stop token", "stop rule", "other wishes"})
-"""Ways for a text to end that make it whole."""
 
 REMEMBERED_HEADS = 4
 """Prompts whose rows are kept: as many as the engine has slots."""
@@ -100,28 +91,6 @@ class CompletionOptions:
             raise ValueError(f"first-seconds must be above 0, not {self.first_seconds}")
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the model wrote at a place, before rules."""
-
-    generation: Generation
-    prompt: str
-    """`fim` or `left`."""
-    model: ModelInfo
-    evaluated: int
-    """Tokens put through the model for it."""
-    timing_ms: dict[str, float]
-    notes: tuple[str, ...]
-    """What a person should know, each a sentence."""
-    multiline: str
-    rules_off: frozenset[str]
-    """As in the options that it was asked for with."""
-    grammar: GrammarReport
-    """What the grammar did, up to here."""
-    fits: Fits | None = None
-    """Where what follows the cursor fits after the text; None if that is not known."""
-
-
 class Completer:
     """A loaded model, ready for requests; one at a time."""
 
@@ -145,7 +114,9 @@ class Completer:
         self.tokenization = tokenization
         self._exact = exact
         usual = GPU_PREFILL if engine.info.offloaded_layers else CPU_PREFILL
-        self.prompts = PromptChoice(engine, tokenization, reading or Reading(None, usual))
+        reading = reading or Reading(None, usual)
+        self.prompts = PromptChoice(engine, tokenization, reading)
+        self.ahead = ReadAhead(engine, reading)
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
         self._grammars = GrammarChecks()
         self.drafter: Drafter | None = drafter_for(tokenization, engine.info)
@@ -215,6 +186,7 @@ class Completer:
         fim = engine.fim if options.prompt == "fim" else None
         if fim is None and options.prompt == "fim" and not self._told_left:
             notes.append(LEFT_TO_RIGHT)
+        self.ahead.hold()
         prompt = self.prompts.choose(self._site(snapshot, options), self._recall)
         if watcher is not None:
             watcher.prompted(prompt)
@@ -266,7 +238,7 @@ class Completer:
             sampling=options.sampling,
             mask=mask,
             note=note,
-            drafts=self.drafter and self.drafter.begin(snapshot, prompt),
+            drafts=None if self.drafter is None else self.drafter.begin(snapshot, prompt),
             on_progress=lambda so_far: on_progress(answer(so_far)),
             watcher=watcher,
         )
@@ -279,9 +251,14 @@ class Completer:
         fits = fits_of(mask, snapshot, place, generation.text, ended, inside, options.multiline)
         return replace(answer(generation), fits=fits)
 
+    def prompts_ahead(self, snapshot: Snapshot, options: CompletionOptions) -> list[Prompt]:
+        """The prompts that are worth reading at a place when there is time, smallest first."""
+        return self.prompts.ahead(self._site(snapshot, options))
+
     def forget(self, document: str) -> None:
-        """Free what is remembered of a document's syntax."""
+        """Free what is remembered of a document."""
         self._grammars.forget(document)
+        self.ahead.forget(document)
 
     def cancel(self) -> None:
         """Stop the running request and every later one until `resume`; from any thread."""
@@ -336,52 +313,6 @@ class Completer:
         return rows
 
 
-def present(snapshot: Snapshot, answer: Answer) -> Completion:
-    """What is shown of an answer at a place: the rules applied, and the report."""
-    generation = answer.generation
-    finished, fits = finish_fitting(
-        place_at(snapshot, answer.rules_off),
-        generation.text,
-        generation.ended in FINISHED,
-        inside_at(snapshot),
-        answer.multiline,
-        answer.fits,
-    )
-    items: tuple[Item, ...] = ()
-    if finished.text:
-        line, character = position_at(snapshot.text, snapshot.cursor)
-        items = (
-            Item(
-                restore_line_ends(finished.text, line_end_of(snapshot)).decode(),
-                (line, character),
-                (line, character + finished.range_end),  # closers and blanks: a byte each
-                sum(generation.logprobs) / len(generation.logprobs),
-                finished.range_end,
-            ),
-        )
-    against = generation.ended == "other wishes" and not generation.text
-    return Completion(
-        items=items,
-        empty_reason=NOT_ALLOWED if against and not items else finished.empty_reason,
-        ended=generation.ended,
-        rules=finished.rules,
-        healing=generation.healing,
-        tokens=TokenCounts(
-            prompt=generation.prompt,
-            reused=generation.reused,
-            evaluated=answer.evaluated,
-            generated=len(generation.logprobs) if generation.text else 0,
-            drafted=generation.drafted if answer.evaluated else 0,
-            accepted=generation.accepted if answer.evaluated else 0,
-        ),
-        timing_ms=answer.timing_ms,
-        prompt=answer.prompt,
-        model=answer.model,
-        grammar=replace(answer.grammar, fits=fits if generation.ended != UNFINISHED else None),
-        notes=answer.notes,
-    )
-
-
 def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Completer:  # noqa: B008
     """Load a model file. Raises ModelError or EngineError with what to do about it."""
     started = perf_counter()
@@ -392,10 +323,11 @@ def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Comp
     engine = load(path, options, tables.vocabulary if tables else None)
     loaded = perf_counter()
     vocabulary = engine.vocabulary
+    encode = RememberedEncode(engine.encode)
     merges = tables.neighbours(engine.encode) if tables else None
     completer = Completer(
         engine,
-        Tokenization(vocabulary, PrefixTrie.build(vocabulary), engine.encode, merges),
+        Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, merges),
         exact=bool(tables and tables.exact),
         reading=reading_of(engine.info, options.threads or usable_cores()),
     )

@@ -13,7 +13,6 @@ Not here: which request runs when (`service`), and what an editor shows of the s
 import asyncio
 import logging
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -31,10 +30,10 @@ from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
 from server.explain_method import Last, bind_explain_methods
 from server.grammar.languages import prepare
+from server.idle import Where
 from server.loading_progress import LoadingProgress
 from server.lsp_items import (
     change_of,
-    completion_options,
     folder_of,
     inline_items,
     menu_items,
@@ -53,6 +52,7 @@ from server.rhythm import Rhythm
 from server.server_log import prepare_log, said_in_log, set_log
 from server.service import Request
 from server.snapshot import Snapshot, language_of
+from server.wishes import Wish, request_after, request_of, spot_after, spot_in_new
 
 logger = logging.getLogger("midtoken.server")
 
@@ -61,10 +61,6 @@ STATUS = "midtoken/status"
 
 SETTINGS_PATIENCE_S = 2.0
 """So long the model waits for the editor's settings, which may name another one."""
-
-CPU_PATIENCE_MS, GPU_PATIENCE_MS = 600, 250
-"""After so long, an automatic request is answered with the whole words that are there. VS Code
-opens its list of words, and gives up on ghost text, 750 ms after a key."""
 
 
 class Protocol(MessageProtocol):
@@ -92,6 +88,8 @@ class Protocol(MessageProtocol):
             opened.uri, opened.text, opened.version, str(opened.language_id or "")
         )
         self._server.prepare_grammar(opened.uri)
+        document = self._server.documents.find(opened.uri)
+        self._server.read_ahead(document, spot_in_new(document, self._server.options))
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
@@ -107,16 +105,6 @@ class Protocol(MessageProtocol):
         self._server.backend.service.free(uri)
         with said_in_log():
             self._server.documents.close(uri)
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What an editor asks for, whatever the request's name."""
-
-    uri: str
-    position: types.Position
-    automatic: bool
-    selected: types.SelectedCompletionInfo | None = None
 
 
 class MidtokenServer(LanguageServer):
@@ -244,6 +232,16 @@ class MidtokenServer(LanguageServer):
         if step is VersionStep.BACK:
             logger.warning("%s: version %d comes late", document.uri, document.version)
         self.rhythm.key()
+        if changes:
+            changed = self.documents.find(document.uri)
+            self.read_ahead(changed, spot_after(changed, changes[-1], self.options))
+
+    def read_ahead(self, document: Document, where: Where | None) -> None:
+        """Have the model read there when it has nothing to do, if that is allowed."""
+        options = self.options
+        if options.engine.idle_work and options.enabled_for(document.language):
+            self.backend.service.idle.at(self.document_key(document.uri), where)
+            self.backend.service.idle.rest()
 
     async def suggest(self, wish: Wish) -> tuple[Document, Snapshot, Completion] | None:
         """A completion that is still wanted where it was asked for, or None."""
@@ -260,8 +258,8 @@ class MidtokenServer(LanguageServer):
         if wish.selected and not selection_fits(document, snapshot, wish.selected):
             return None
         asked = selected_snapshot(document, snapshot, wish.selected)
+        request = self._request(wish, asked)
         with self.busy.waiting():
-            request = self._request(wish, document, asked)
             completion = await self.backend.complete(request)
         still_open = self.documents.is_open(document)
         if completion is None or not still_open or not document.is_current(snapshot):
@@ -269,49 +267,25 @@ class MidtokenServer(LanguageServer):
         self.last = request, completion
         if completion.grammar.wrong:
             self.tell_once(f"{completion.grammar.wrong}; its documents are not checked")
-        self._prepare(wish, document, asked, completion)
+        following = request_after(request, completion, self.options)
+        if following is not None and request.ahead:
+            self.backend.service.prepare(following)
         return document, snapshot, completion
 
     def request_at(self, uri: str, position: types.Position) -> Request:
         """A request that a person makes at a place. Raises DocumentError."""
         document = self.documents.find(uri)
         snapshot = document.snapshot(position_of(position))
-        return self._request(Wish(uri, position, automatic=False), document, snapshot)
+        return self._request(Wish(uri, position, automatic=False), snapshot)
 
-    def _request(self, wish: Wish, document: Document, snapshot: Snapshot) -> Request:
-        options = completion_options(self.options, document.language, snapshot)
-        if not wish.automatic:
-            return Request(self.document_key(wish.uri), snapshot, options)
-        trigger = self.options.trigger
-        usual = GPU_PATIENCE_MS if self.backend.offloaded else CPU_PATIENCE_MS
-        patience = usual if trigger.time_budget == "auto" else trigger.time_budget
-        delay = (
-            self.rhythm.pause(self.backend.service.first_text_s)
-            if trigger.debounce == "auto"
-            else trigger.debounce / 1e3
-        )
-        return Request(self.document_key(wish.uri), snapshot, options, patience / 1e3, delay)
-
-    def _prepare(
-        self, wish: Wish, document: Document, snapshot: Snapshot, completion: Completion
-    ) -> None:
-        """Have the next suggestion computed as if this one was accepted as a whole."""
-        if not completion.items:
-            return
-        text, item = snapshot.text, completion.items[0]
-        written = item.text.encode()
-        after = text[snapshot.cursor + item.replaced_bytes :]
-        accepted = replace(
+    def _request(self, wish: Wish, snapshot: Snapshot) -> Request:
+        return request_of(
+            wish,
+            self.document_key(wish.uri),
             snapshot,
-            text=text[: snapshot.cursor] + written + after,
-            cursor=snapshot.cursor + len(written),
-        )
-        self.backend.service.prepare(
-            Request(
-                self.document_key(wish.uri),
-                accepted,
-                completion_options(self.options, document.language, accepted),
-            )
+            self.options,
+            offloaded=self.backend.offloaded,
+            pause=lambda: self.rhythm.pause(self.backend.service.first_text_s),
         )
 
 

@@ -119,6 +119,7 @@ def completion_options(options: Options, language: str, snapshot: Snapshot) -> C
         prompt=section.prompt,
         max_tokens=section.max_tokens_block if block else section.max_tokens,
         context_tokens=None if section.context_tokens == "auto" else section.context_tokens,
+        first_seconds=section.first_suggestion_seconds,
         sampling=Sampling(
             section.temperature, section.top_k, section.top_p, section.min_p, section.seed
         ),

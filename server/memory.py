@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
-from server.completer import Answer
+from server.answers import Answer
 
 LIMIT = 250
 """Answers kept, over all documents."""

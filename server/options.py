@@ -89,6 +89,13 @@ class EngineSection:
             high=1 << 20,
         ),
     ] = 256
+    idle_work: Annotated[
+        bool,
+        About(
+            "When nothing is asked for, read more of the document and write the next suggestion "
+            "ahead. Without it suggestions come later and know less; a battery lasts longer."
+        ),
+    ] = True
 
 
 @dataclass(frozen=True)
@@ -116,11 +123,20 @@ class CompletionSection:
         int | Literal["auto"],
         About(
             "Tokens of text that are read around the cursor; `auto` is what the device reads in "
-            "two seconds, 160 at least.",
+            "`completion.firstSuggestionSeconds`, and more once it has been read.",
             low=0,
             high=MAX_INTEGER,
         ),
     ] = "auto"
+    first_suggestion_seconds: Annotated[
+        float,
+        About(
+            "How long the text around the cursor may take to read where none of it has been read "
+            "before.",
+            above=0,
+            high=60,
+        ),
+    ] = 2.0
     multiline: Annotated[
         Literal["auto", "always", "never"],
         About(

@@ -122,6 +122,7 @@ def bind_own_methods(
         return {
             "requests": asdict(backend.service.counts),
             "evaluatedTokens": await backend.evaluated_tokens(),
+            "idleTokens": await backend.idle_tokens(),
             "worstLoopDelayMs": round(1e3 * heartbeat.worst_s, 3),
             "worstLoopHeldMs": round(1e3 * heartbeat.worst_held_s, 3),
             "memory": memory(),

@@ -10,7 +10,7 @@ One model serves all, one job at a time. A request takes the first of these ways
 Every request is answered: with a completion, or with None if a newer one came for another state of
 the same document. Cancelling a request stops its job, a moment later, if nobody waits for it then.
 
-Not here: documents, protocol messages, and what is shown (`completer.present`).
+Not here: documents, protocol messages, and what is shown (`answers.present`).
 """
 
 import asyncio
@@ -20,15 +20,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from server.blocks import line_end_of
-from server.completer import Answer, Completer, CompletionOptions, present
+from server.answers import Answer, present_after
+from server.completer import Completer, CompletionOptions
 from server.errors import Cancelled
 from server.grammar.languages import files_of
+from server.idle import Idle, Spot
 from server.memory import Memory, remainder
 from server.prompt import title_of
 from server.report import Completion
 from server.rules import place_at
-from server.snapshot import Snapshot, line_bounds, position_at, with_lf
+from server.snapshot import Snapshot, line_bounds, with_lf
 from server.state_keeper import StateKeeper
 from server.worker import Ticket, Worker
 
@@ -68,6 +69,8 @@ class Request:
     """Seconds after which whole words written so far are the answer; None waits for all of it."""
     delay: float = 0.0
     """Seconds to wait for a newer request before the model is asked (debouncing)."""
+    ahead: bool = False
+    """Whether more may be read there when the model has nothing to do."""
 
 
 @dataclass(eq=False)
@@ -132,6 +135,7 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._first_texts: deque[float] = deque(maxlen=LATENCIES)
         self._keeper = StateKeeper(worker, lambda: self.is_busy)
+        self.idle = Idle(worker, lambda: self.is_busy)
         self.counts = Counts()
 
     @property
@@ -157,9 +161,12 @@ class Service:
         running = self._jobs.get(request.document)
         if running is not None:
             running.wake()  # older requests are answered now
+        spot = Spot(request.snapshot, request.options)
+        self.idle.at(request.document, (lambda: spot) if request.ahead else None)
         known = self._known(request, wanted)
         if known is not None:  # a job that prepares what comes after it goes on
             self.counts.from_memory += 1
+            self.idle.rest()
             return known
         if running is not None and running.typed_of(wanted) is None:
             self._worker.cancel(running.ticket)
@@ -187,6 +194,7 @@ class Service:
         """The model is replaced: requests are superseded, and what the old one wrote is gone."""
         self._memory.clear()
         self._first_texts.clear()
+        self.idle.forget()
         for document in {*self._newest, *self._jobs}:
             self.forget(document)
 
@@ -198,6 +206,7 @@ class Service:
     def forget(self, document: Hashable) -> None:
         """A document was closed: its requests are superseded, its job is stopped."""
         self._newest.pop(document, None)
+        self.idle.forget(document)
         job = self._jobs.get(document)
         if job is not None:
             self._worker.cancel(job.ticket)
@@ -228,6 +237,7 @@ class Service:
         for document, other in self._jobs.items():
             if document == request.document or not other.waiting:
                 self._worker.cancel(other.ticket)
+        self.idle.stop()
         self.counts.started += 1
         job = self._jobs[request.document] = _Job(key, typed)
         loop = asyncio.get_running_loop()
@@ -240,7 +250,14 @@ class Service:
             job.wake()
 
         def work(completer: Completer) -> Answer:
+            is_first = True
+
             def tell(so_far: Answer) -> None:
+                nonlocal is_first
+                if is_first:
+                    seconds = so_far.timing_ms["first_text"] / 1e3
+                    completer.prompts.reading.saw(so_far.evaluated, seconds)
+                is_first = False
                 loop.call_soon_threadsafe(written, so_far)
 
             return completer.answer(request.snapshot, request.options, tell)
@@ -259,6 +276,7 @@ class Service:
                     del self._jobs[request.document]
                 job.wake()
                 self._keeper.later()
+                self.idle.rest()
 
         task = loop.create_task(run())
         self._tasks.add(task)
@@ -346,36 +364,6 @@ def keys_of(request: Request) -> Wanted:
         start, _ = line_bounds(text, start - (2 if text[start - 2 : start] == b"\r\n" else 1))
         found.append((key(start), with_lf(text[start:cursor])))
     return found
-
-
-def present_after(snapshot: Snapshot, since: bytes, left: Answer) -> Completion:
-    """What is shown of an answer of which a part has been typed since it was asked for.
-
-    Args:
-        snapshot: The document now.
-        since: What has been typed; line ends as LF.
-        left: The rest of the answer.
-    """
-    if b"\n" not in since:
-        return present(snapshot, left)
-    # What a block is, and where it ends, is decided by the line where it begins: go back there.
-    text, cursor = snapshot.text, snapshot.cursor
-    typed = since.replace(b"\n", line_end_of(snapshot))
-    back = cursor - len(typed)
-    earlier = replace(snapshot, text=text[: max(0, back)] + text[cursor:], cursor=max(0, back))
-    whole = replace(left.generation, text=since + left.generation.text)
-    fits = left.fits and left.fits.later(-len(since))
-    completion = present(earlier, replace(left, generation=whole, fits=fits))
-    place = position_at(text, cursor)
-    items = tuple(
-        replace(item, text=item.text.removeprefix(typed.decode()), start=place, end=place)
-        for item in completion.items
-        if text[:cursor].endswith(typed)
-        and item.text.encode().startswith(typed)
-        and item.text.encode() != typed
-        and not item.replaced_bytes
-    )
-    return replace(completion, items=items)
 
 
 def _says_nothing(since: bytes, left: Answer) -> bool:

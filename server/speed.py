@@ -37,7 +37,7 @@ CPU_PREFILL, GPU_PREFILL = 80.0, 1200.0
 """Tokens a second of a device that was not measured: what two quiet cores read with a small model,
 and what is enough for the largest of `STEPS`."""
 
-LEAST_READ = 48
+LEAST_READ = 32
 """Fewer tokens than this are read in a time that says little of many."""
 SAMPLES = 9
 """Times that are kept; their median counts, and a few that others disturbed do not."""

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from healing.rows import RowCache
+from server.answers import present
 from server.closers import closers
-from server.completer import Completer, CompletionOptions, present
+from server.completer import Completer, CompletionOptions
 from server.decoding import METHODS, generate
 from server.errors import Cancelled
 from server.prompt import build_prompt

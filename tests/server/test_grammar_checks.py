@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.completer import CompletionOptions, load_completer, present
+from server.answers import present
+from server.completer import CompletionOptions, load_completer
 from server.engine.llama_load import EngineOptions
 from server.grammar.fit import Fits
 from server.grammar.languages import LADDERS

@@ -1,0 +1,120 @@
+"""What the model wrote at a place, and what is shown of it: the rules applied, and the report.
+
+Not here: how it comes to be written (`completer`).
+"""
+
+from dataclasses import dataclass, replace
+
+from server.blocks import inside_at, line_end_of, restore_line_ends
+from server.decoding import Generation
+from server.engine import ModelInfo
+from server.grammar.fit import Fits
+from server.grammar.report import GrammarReport
+from server.grammar_checks import NOT_ALLOWED, finish_fitting
+from server.report import Completion, Item, TokenCounts
+from server.rules import place_at
+from server.snapshot import Snapshot, position_at
+
+UNFINISHED = "unfinished"
+"""The end of a text of which more is to come."""
+
+FINISHED = frozenset({"stop token", "stop rule", "other wishes"})
+"""Ways for a text to end that make it whole."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the model wrote at a place, before rules."""
+
+    generation: Generation
+    prompt: str
+    """`fim` or `left`."""
+    model: ModelInfo
+    evaluated: int
+    """Tokens put through the model for it."""
+    timing_ms: dict[str, float]
+    notes: tuple[str, ...]
+    """What a person should know, each a sentence."""
+    multiline: str
+    rules_off: frozenset[str]
+    """As in the options that it was asked for with."""
+    grammar: GrammarReport
+    """What the grammar did, up to here."""
+    fits: Fits | None = None
+    """Where what follows the cursor fits after the text; None if that is not known."""
+
+
+def present(snapshot: Snapshot, answer: Answer) -> Completion:
+    """What is shown of an answer at a place: the rules applied, and the report."""
+    generation = answer.generation
+    finished, fits = finish_fitting(
+        place_at(snapshot, answer.rules_off),
+        generation.text,
+        generation.ended in FINISHED,
+        inside_at(snapshot),
+        answer.multiline,
+        answer.fits,
+    )
+    items: tuple[Item, ...] = ()
+    if finished.text:
+        line, character = position_at(snapshot.text, snapshot.cursor)
+        items = (
+            Item(
+                restore_line_ends(finished.text, line_end_of(snapshot)).decode(),
+                (line, character),
+                (line, character + finished.range_end),  # closers and blanks: a byte each
+                sum(generation.logprobs) / len(generation.logprobs),
+                finished.range_end,
+            ),
+        )
+    against = generation.ended == "other wishes" and not generation.text
+    return Completion(
+        items=items,
+        empty_reason=NOT_ALLOWED if against and not items else finished.empty_reason,
+        ended=generation.ended,
+        rules=finished.rules,
+        healing=generation.healing,
+        tokens=TokenCounts(
+            prompt=generation.prompt,
+            reused=generation.reused,
+            evaluated=answer.evaluated,
+            generated=len(generation.logprobs) if generation.text else 0,
+            drafted=generation.drafted if answer.evaluated else 0,
+            accepted=generation.accepted if answer.evaluated else 0,
+        ),
+        timing_ms=answer.timing_ms,
+        prompt=answer.prompt,
+        model=answer.model,
+        grammar=replace(answer.grammar, fits=fits if generation.ended != UNFINISHED else None),
+        notes=answer.notes,
+    )
+
+
+def present_after(snapshot: Snapshot, since: bytes, left: Answer) -> Completion:
+    """What is shown of an answer of which a part has been typed since it was asked for.
+
+    Args:
+        snapshot: The document now.
+        since: What has been typed; line ends as LF.
+        left: The rest of the answer.
+    """
+    if b"\n" not in since:
+        return present(snapshot, left)
+    # What a block is, and where it ends, is decided by the line where it begins: go back there.
+    text, cursor = snapshot.text, snapshot.cursor
+    typed = since.replace(b"\n", line_end_of(snapshot))
+    back = cursor - len(typed)
+    earlier = replace(snapshot, text=text[: max(0, back)] + text[cursor:], cursor=max(0, back))
+    whole = replace(left.generation, text=since + left.generation.text)
+    fits = left.fits and left.fits.later(-len(since))
+    completion = present(earlier, replace(left, generation=whole, fits=fits))
+    place = position_at(text, cursor)
+    items = tuple(
+        replace(item, text=item.text.removeprefix(typed.decode()), start=place, end=place)
+        for item in completion.items
+        if text[:cursor].endswith(typed)
+        and item.text.encode().startswith(typed)
+        and item.text.encode() != typed
+        and not item.replaced_bytes
+    )
+    return replace(completion, items=items)
