@@ -6,6 +6,7 @@ and what it cost (`more_sections`).
 
 import math
 from dataclasses import dataclass, replace
+from urllib.parse import unquote
 
 from server.explain_page.facts import Facts, Token
 from server.explain_page.markup import (
@@ -24,7 +25,7 @@ from server.explain_page.markup import (
 from server.explain_page.trace import SeenLeaf
 from server.explain_page.tree_picture import tree_picture
 from server.snapshot import position_at
-from server.terminal import count, duration
+from server.terminal import count, duration, shown_path
 
 FIRST_TEXTS, SPELLINGS, REFUSED = 8, 4, 8
 """So many are shown; of the others their number and probability are told."""
@@ -65,7 +66,8 @@ def head_section(facts: Facts) -> Element:
     """Where it is, what is suggested, and in a few words how that came about."""
     snapshot, completion = facts.snapshot, facts.completion
     line, column = position_at(snapshot.text, snapshot.cursor)
-    place = f"{snapshot.uri[-200:]}:{line + 1}:{column + 1}"
+    name = shown_path(unquote(snapshot.uri.removeprefix("file://")))
+    place = f"{name[-200:]}:{line + 1}:{column + 1}"
     return element(
         "header",
         element("p", "midtoken · how a suggestion came about", class_="brand"),

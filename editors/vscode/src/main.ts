@@ -9,6 +9,7 @@ import {
 } from "vscode";
 import { sendSettings } from "./client.ts";
 import { runDoctor } from "./doctor.ts";
+import { Explanation } from "./explanation.ts";
 import { showMenu } from "./menu.ts";
 import { Models } from "./models.ts";
 import { Pages } from "./pages.ts";
@@ -31,6 +32,7 @@ export async function activate(context: ExtensionContext): Promise<Api> {
   const mine = new Server(context, (status) => item.show(status));
   const models = new Models(mine);
   const pages = new Pages();
+  const explanation = new Explanation(mine);
   server = mine;
   const actions: Record<string, (argument?: string) => unknown> = {
     menu: () => showMenu(item, models),
@@ -42,7 +44,8 @@ export async function activate(context: ExtensionContext): Promise<Api> {
     chooseModel: () => models.choose(),
     pullModel: (name) => models.pull(name),
     doctor: () => runDoctor(mine, pages),
-    report: () => showReport(mine, pages),
+    report: () => explanation.showLast(),
+    explain: () => explanation.showAt(window.activeTextEditor),
     log: () => mine.log.show(),
   };
   const watchPython = async () => {
@@ -54,6 +57,7 @@ export async function activate(context: ExtensionContext): Promise<Api> {
   context.subscriptions.push(
     item,
     pages,
+    explanation,
     ...Object.entries(actions).map(([name, run]) => commands.registerCommand(`midtoken.${name}`, run)),
     window.onDidChangeActiveTextEditor(() => item.refresh()),
     workspace.onDidOpenTextDocument(() => item.refresh()), // also when a language is changed
@@ -86,9 +90,4 @@ function settingsChanged(change: ConfigurationChangeEvent, server: Server, item:
   } else if (change.affectsConfiguration("midtoken") && server.client) {
     void sendSettings(server.client);
   }
-}
-
-async function showReport(server: Server, pages: Pages): Promise<void> {
-  const report = await server.execute("midtoken.showReport");
-  await pages.show("report.json", `${JSON.stringify(report ?? "There was no suggestion yet.", null, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-/** Read-only documents of ours: reports, and what the doctor says. */
+/** Read-only documents of ours: what the doctor says. */
 import { type Disposable, EventEmitter, Uri, window, workspace } from "vscode";
 
 const SCHEME = "midtoken";

@@ -177,6 +177,20 @@ const actions = {
     return poll(width, (found) => found > 0);
   },
 
+  /** Text in a page inside the editor, a frame of its own; the page's background, if it is another. */
+  async inside(text, other) {
+    const look = async () => {
+      for (const frame of page.frames()) {
+        const found = await frame.getByText(text).first()
+          .evaluate((one) => getComputedStyle(one.ownerDocument.body).backgroundColor, null, { timeout: 200 })
+          .catch(() => null);
+        if (found) return found;
+      }
+      return null;
+    };
+    return poll(look, (found) => found && found !== other);
+  },
+
   /** What is chosen in the panel's lists: the output channel is among it. */
   panel: () => page.locator(".part.panel select").evaluateAll((all) =>
     all.map((one) => one.selectedOptions[0]?.text)),

@@ -34,6 +34,7 @@ TEXTS = {
     "next.py": FIBONACCI,
     "list.py": FIBONACCI,
     "counted.go": GO,
+    "explained.py": FIBONACCI,
 }
 
 
@@ -135,9 +136,22 @@ def test_next_and_previous(window: Window):
 
 
 def test_report(window: Window):
-    """The report of the last suggestion is a page of JSON."""
+    """The report of the last suggestion is a page, light or dark as the editor is."""
     window.do("command", "midtoken: Show Report of the Last Suggestion")
-    window.do("see", '"items"')
+    light = window.do("inside", "All the ways to spell what you typed")
+    window.do("command", "Preferences: Toggle between Light/Dark Themes")
+    dark = window.do("inside", "All the ways to spell what you typed", light)
+    window.do("command", "Preferences: Toggle between Light/Dark Themes")
+
+    assert (light, dark) == ("rgb(251, 250, 248)", "rgb(22, 24, 28)")
+
+
+def test_explaining_at_the_cursor(window: Window):
+    """The page of what would be suggested at the cursor, without a suggestion on the screen."""
+    window.do("open", "explained.py:3:11")
+    window.do("command", "midtoken: Explain What Is Suggested at the Cursor")
+
+    assert window.do("inside", "explained.py:3:11")
 
 
 def test_completion_list(window: Window, folder: Path):
