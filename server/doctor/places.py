@@ -6,21 +6,23 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from server import state_store
 from server.doctor.finding import Finding
 from server.engine.table_cache import default_folder
 from server.models import store
 from server.models.catalog import CATALOG
 from server.models.files import megabytes
-from server.terminal import shown_path
+from server.terminal import count, shown_path
 
 SCARCE_BYTES = 1 << 30
 """With less free space than this, hardly any model can be fetched."""
 
 
 def check_places() -> Iterator[Finding]:
-    """The folder of models, the cache, and memory."""
+    """The folder of models, the cache, what is kept of documents, and memory."""
     yield _models_finding()
     yield _cache_finding()
+    yield _states_finding()
     yield from _memory_findings()
 
 
@@ -74,6 +76,17 @@ def _cache_finding() -> Finding:
         "make it writable, or set MIDTOKEN_HOME to a folder that is",
         facts,
     )
+
+
+def _states_finding() -> Finding:
+    folder = state_store.default_folder()
+    sizes = [status.st_size for _, status in state_store.files_in(folder)]
+    facts = {"path": str(folder), "states": len(sizes), "size_bytes": sum(sizes)}
+    if not sizes:
+        return Finding("ok", "warm start", "nothing is kept of documents", facts=facts)
+    kept = f"{count(len(sizes), 'prompt')} of documents, {megabytes(sum(sizes))}"
+    found = f"{kept} in {shown_path(str(folder))}; the setting engine.warmStart 0 deletes them"
+    return Finding("ok", "warm start", found, facts=facts)
 
 
 def _existing(folder: Path) -> Path:

@@ -188,6 +188,19 @@ class TestPlaces:
 
         assert self.found()["cache"].facts["size_bytes"] == 2000
 
+    def test_what_is_kept_of_documents(self, tmp_path):
+        """Where it is, how much it is, and how it is deleted."""
+        assert self.found()["warm start"].found == "nothing is kept of documents"
+        folder = tmp_path / "home" / "cache" / "states"
+        folder.mkdir(parents=True)
+        (folder / "a.state").write_bytes(bytes(2000))
+        (folder / "b.state").write_bytes(bytes(3000))
+        finding = self.found()["warm start"]
+
+        assert finding.facts == {"path": str(folder), "states": 2, "size_bytes": 5000}
+        assert finding.found.startswith("2 prompts of documents, 5.0 kB in ")
+        assert "engine.warmStart 0 deletes them" in finding.found
+
 
 class TestEditors:
     @pytest.fixture(autouse=True)
