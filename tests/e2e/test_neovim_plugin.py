@@ -200,6 +200,22 @@ def test_the_report_of_the_last_suggestion(editor: Neovim, tmp_path: Path) -> No
     editor.wait("its end", lambda: not editor.nvim.current.buffer.name.endswith("report"))
 
 
+@pytest.mark.parametrize("where", ["", " here"])
+def test_the_page_of_a_suggestion(editor: Neovim, tmp_path: Path, where: str) -> None:
+    """It lies in a file that nobody else may read, and is opened as the person opens pages."""
+    case = CASES[0]
+    type_case(editor, case, tmp_path)
+    editor.item("textDocument/completion")
+    editor.nvim.command("stopinsert")
+    editor.lua("opened = nil; vim.ui.open = function(path) opened = path end")
+    editor.nvim.command(f"Midtoken explain{where}")
+    editor.wait("the page", lambda: editor.lua("return opened"))
+    page = Path(editor.lua("return opened"))
+
+    assert "All the ways to spell what you typed" in page.read_text("utf-8")
+    assert not page.parent.stat().st_mode & 0o077
+
+
 def test_log_and_doctor_open_windows(editor: Neovim, tmp_path: Path) -> None:
     type_case(editor, CASES[0], tmp_path)
     editor.type("<Esc>")
@@ -228,11 +244,12 @@ def test_toggling_a_buffer_and_everything(editor: Neovim, tmp_path: Path) -> Non
 
 
 def test_unknown_commands_and_what_can_be_written(editor: Neovim) -> None:
-    with pytest.raises(pynvim.NvimError, match="there is no `dance`: choose doctor, log, report"):
+    with pytest.raises(pynvim.NvimError, match="there is no `dance`: choose doctor, explain, log"):
         editor.nvim.command("Midtoken dance")
     complete = "return vim.fn.getcompletion(..., 'cmdline')"
     assert editor.lua(complete, "Midtoken re") == ["report", "restart"]
     assert editor.lua(complete, "Midtoken toggle ") == ["buffer"]
+    assert editor.lua(complete, "Midtoken explain h") == ["here"]
     assert editor.lua(complete, "Midtoken log ") == []
 
 

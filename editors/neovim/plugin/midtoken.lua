@@ -9,7 +9,7 @@ vim.api.nvim_create_user_command('Midtoken', function(call)
   require('midtoken.commands').run(call.fargs)
 end, {
   nargs = '*',
-  desc = 'midtoken: status, restart, toggle, report, log, doctor',
+  desc = 'midtoken: status, restart, toggle, explain, report, log, doctor',
   complete = function(lead, line)
     return require('midtoken.commands').complete(lead, line)
   end,

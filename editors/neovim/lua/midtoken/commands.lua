@@ -65,6 +65,27 @@ function M.all.report()
   )
 end
 
+--- Show in a browser how the last suggestion came about, or with `here` what is suggested at the
+--- cursor. The page lies in Neovim's own temporary folder until Neovim ends.
+---@param where string?
+function M.all.explain(where)
+  local client = server.clients()[1]
+  if not client then
+    return print('midtoken does not run: open a file first')
+  end
+  local params = where == 'here' and vim.lsp.util.make_position_params(0, client.offset_encoding)
+    or vim.empty_dict()
+  client:request('midtoken/explain', params, function(failure, answer)
+    local problem = failure and failure.message or answer.problem
+    if problem then
+      return print('midtoken: ' .. problem)
+    end
+    local page = vim.fn.tempname() .. '.html'
+    vim.fn.writefile(vim.split(answer.html, '\n'), page)
+    vim.ui.open(page)
+  end)
+end
+
 --- A value as JSON on indented lines, the keys of objects in order.
 ---@param value any
 ---@return string[]
@@ -141,8 +162,9 @@ end
 ---@return string[]
 function M.complete(lead, line)
   local words = #vim.split(vim.trim(line:sub(1, #line - #lead)), '%s+')
+  local scopes = { toggle = { 'buffer' }, explain = { 'here' } }
   local choices = words == 1 and vim.tbl_keys(M.all)
-    or (words == 2 and line:match('%f[%w]toggle%f[%W]') and { 'buffer' } or {})
+    or (words == 2 and scopes[line:match('(%w+)%s+%w*$')] or {})
   table.sort(choices)
   return vim.tbl_filter(function(choice)
     return vim.startswith(choice, lead)
