@@ -93,3 +93,13 @@ class HealArguments(EngineArguments):
     seed: int
     context_tokens: int
     as_json: bool
+
+
+class EngineBenchArguments(EngineArguments):
+    """Options of `midtoken bench engine`."""
+
+    quick: bool
+    llama_bench: str | None
+    out: str
+    seed: int
+    as_json: bool

@@ -16,6 +16,7 @@ from server import __version__
 from server.arguments import (
     CompleteArguments,
     EngineArguments,
+    EngineBenchArguments,
     ExplainArguments,
     GrammarArguments,
     HealArguments,
@@ -290,6 +291,34 @@ def heal(**options: Unpack[HealArguments]) -> None:
     from server.bench.heal.command import run_heal
 
     run_heal(options)
+
+
+@bench.command()
+@click.option("--quick", is_flag=True, help="Measure less of everything: some minutes.")
+@click.option(
+    "--llama-bench",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The program of llama.cpp, to run it on the same model.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False),
+    default="bench-engine",
+    show_default=True,
+    help="The folder for results, tables and plots.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@engine_options
+def engine(**options: Unpack[EngineBenchArguments]) -> None:
+    """Measure what midtoken adds to the model's own time, and what grows with files.
+
+    Tokens a second against a bare loop of llama.cpp, the cost of a step by part, batches, memory,
+    keystrokes in files of growing size, and vocabularies of growing size.
+    """
+    from server.bench.engine.command import run_engine
+
+    run_engine(options)
 
 
 def main(arguments: list[str] | None = None) -> None:
