@@ -2,7 +2,7 @@ r"""What is typed in a benchmark: real functions, taken out of their files.
 
 A `Source` is a file in which some functions are missing; typing them all gives the file again. In
 Python, functions are those of the syntax tree. In other languages a function is a line with deeper
-lines under it, and the line that closes them.
+lines under it (perhaps after a line with its brace), and the line that closes them.
 
 Example::
 
@@ -19,14 +19,13 @@ import ast
 import io
 import random
 import re
-import sysconfig
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from server.bench.projects import PROJECTS
+from server.bench.projects import PROJECTS, STANDARD_LIBRARY
 from server.errors import DocumentError, UsageError
 from server.snapshot import language_of, read_document
 
@@ -41,6 +40,8 @@ MOST_LINES = 2500
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _IN_LINE = re.compile(r"""\\.|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?://|\#).*|[()\[\]{}]""")
+_NO_HEADS = "/*#{}])"
+"""What begins with one of these is a comment, or the middle of something."""
 _COMMENTS_WITH_HASH = frozenset({"python", "shellscript", "ruby", "yaml", "toml", "perl", "r"})
 
 
@@ -85,12 +86,18 @@ class Source:
 
 
 def standard_library(seed: int) -> Iterator[Source]:
-    """Modules of the running interpreter's standard library in an order of chance, without end.
+    """Modules of the running interpreter's standard library, as `project_files`."""
+    return project_files(STANDARD_LIBRARY, seed)
 
-    Raises DocumentError if none of them has functions to type.
+
+def project_files(name: str, seed: int) -> Iterator[Source]:
+    """Files of a project (`projects`) in an order of chance, without end.
+
+    Raises:
+        DocumentError: None of them has functions to type.
+        DownloadError: They can't be had.
     """
-    paths = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
-    return _endless(paths, random.Random(seed))  # noqa: S311 (no secrets here)
+    return _endless(PROJECTS[name].files(), random.Random(seed))  # noqa: S311 (no secrets here)
 
 
 def given_files(names: Sequence[str], seed: int) -> Iterator[Source]:
@@ -102,11 +109,6 @@ def given_files(names: Sequence[str], seed: int) -> Iterator[Source]:
     for path in paths:
         read_document(str(path))
     return _endless(paths, random.Random(seed))  # noqa: S311
-
-
-def project_files(name: str, seed: int) -> Iterator[Source]:
-    """Files of a project (`projects`) in an order of chance, without end; as `given_files`."""
-    return _endless(PROJECTS[name].files(), random.Random(seed))  # noqa: S311
 
 
 def _endless(paths: Sequence[Path], chance: random.Random) -> Iterator[Source]:
@@ -198,8 +200,11 @@ def _block_spans(text: str) -> Iterator[tuple[int, int]]:
             end -= 1
         if end < len(lines) and depths[end] == depth and lines[end].strip()[0] in "}])":
             end += 1
-        if end > index + 1:
-            yield index + 1, end
+        begin = index
+        if lines[index].strip() == "{" and index and depths[index - 1] == depth:
+            begin -= 1
+        if end > index + 1 and lines[begin].strip()[0] not in _NO_HEADS:
+            yield begin + 1, end
 
 
 def _python_marks(text: str, _: str) -> Iterator[int]:

@@ -1,8 +1,8 @@
 """Real source files in several languages, fetched when a benchmark needs them.
 
-A project is a package of the Python index, Debian or npm; its files are used as they come. Names
-that are in no way generated, tested or translated are left in. What is not here: how packages are
-fetched (`fetch`), and which functions are taken (`corpus`).
+A project is a package of the Python index, Debian or npm. Tests, examples, and what is built or
+taken over from elsewhere are left out, by the names of files and folders. What is not here: how
+packages are fetched (`fetch`), and which functions are taken (`corpus`).
 """
 
 import re
@@ -29,15 +29,15 @@ class Project:
     """The folder, fetched if it is not there."""
     folder: str
     """The part of it that has the sources."""
-    endings: tuple[str, ...]
+    pattern: str
+    """Which files of that."""
 
     def files(self) -> list[Path]:
         """The source files, sorted. Raises DownloadError if they can't be had."""
         root = self.fetch() / self.folder
-        found = (path for ending in self.endings for path in root.rglob(f"*{ending}"))
         return sorted(
             path
-            for path in found
+            for path in root.glob(self.pattern)
             if path.is_file()
             and not path.is_symlink()
             and path.stat().st_size <= LARGEST_BYTES
@@ -50,19 +50,19 @@ def _library() -> Path:
 
 
 PROJECTS = {
-    STANDARD_LIBRARY: Project("python", _library, ".", (".py",)),
-    "flask": Project("python", lambda: fetch_package("flask", "3.1.0"), "flask", (".py",)),
-    "httpx": Project("python", lambda: fetch_package("httpx", "0.28.1"), "httpx", (".py",)),
-    "cobra": Project("go", lambda: fetch_debian("golang-github-spf13-cobra-dev"), "usr", (".go",)),
-    "gnulib": Project("c", lambda: fetch_debian("gnulib"), "usr/share/gnulib/lib", (".c",)),
-    "fastify": Project("javascript", lambda: fetch_npm("fastify", "5.2.0"), "package", (".js",)),
-    "rxjs": Project("typescript", lambda: fetch_npm("rxjs", "7.8.1"), "package/src", (".ts",)),
-    "regex": Project("rust", lambda: fetch_debian("librust-regex-dev"), "usr", (".rs",)),
+    STANDARD_LIBRARY: Project("python", _library, ".", "*.py"),
+    "flask": Project("python", lambda: fetch_package("flask", "3.1.0"), "flask", "**/*.py"),
+    "httpx": Project("python", lambda: fetch_package("httpx", "0.28.1"), "httpx", "**/*.py"),
+    "cobra": Project("go", lambda: fetch_debian("golang-github-spf13-cobra-dev"), "usr", "**/*.go"),
+    "gnulib": Project("c", lambda: fetch_debian("gnulib"), "usr/share/gnulib/lib", "**/*.c"),
+    "fastify": Project("javascript", lambda: fetch_npm("fastify", "5.2.0"), "package", "**/*.js"),
+    "rxjs": Project("typescript", lambda: fetch_npm("rxjs", "7.8.1"), "package/src", "**/*.ts"),
+    "regex": Project("rust", lambda: fetch_debian("librust-regex-dev"), "usr", "**/*.rs"),
     "react-native": Project(
         "java",
         lambda: fetch_npm("react-native", "0.72.17"),
         "package/ReactAndroid/src/main",
-        (".java",),
+        "**/*.java",
     ),
 }
 """Projects by name. Debian's come in the version that the system's lists have."""

@@ -79,6 +79,14 @@ class TestCorpus:
         assert source.targets[0].text == "func f() {\n\tx := g(1)\n\treturn\n}"
         assert len(source.targets[0].pairs) == 3
 
+    def test_brace_below(self, tmp_path):
+        """A brace on a line of its own belongs to the line before it; comments are not typed."""
+        path = tmp_path / "a.c"
+        path.write_text("/* About\n   this.\n   And that. */\nint\nf (int x)\n{\n  return x;\n}\n")
+        source = next(given_files([str(path)], 0))
+
+        assert source.targets[0].text == "f (int x)\n{\n  return x;\n}"
+
     def test_no_function(self, tmp_path):
         """A file without functions is named."""
         path = tmp_path / "a.py"
