@@ -31,6 +31,10 @@ FEWEST_LINES = 3
 class Material:
     """What there is to choose from."""
 
+    repository: str = ""
+    """The name of the workspace."""
+    name: str = ""
+    """The document's path below the workspace's folder."""
     definitions: tuple[Chunk, ...] = ()
     outline: Chunk | None = None
     visited: tuple[Chunk, ...] = ()

@@ -49,15 +49,16 @@ class State:
     size: int
 
 
-def inside(root: Path, path: Path) -> Path | None:
+def inside(root: Path, path: Path, *, is_new: bool = False) -> Path | None:
     """Where a path really leads, if that is a file in the workspace that may be read; else None.
 
     Args:
         root: The workspace's folder, resolved.
         path: An absolute path, which may go over links.
+        is_new: Whether it may be the path of a file that is yet to be written.
     """
     try:
-        real = path.resolve(strict=True)
+        real = path.resolve(strict=not is_new)
         named = Path(os.path.normpath(path)).relative_to(root)
         names = {named.parts, real.relative_to(root).parts}
         allowed = not any(is_secret("/".join(parts)) or is_ignored(root, parts) for parts in names)

@@ -12,7 +12,11 @@ TEXTS = st.lists(st.sampled_from([b"a\n", b"bb cc dd\n", b"\n", b"x = f(1, 2)\n"
 CHUNKS = st.lists(TEXTS, max_size=6)
 MATERIAL = st.builds(
     lambda definitions, outline, visited: Material(
-        named("app", definitions), outline and Chunk("own.py", outline), named("lib/util", visited)
+        "project",
+        "own.py",
+        named("app", definitions),
+        outline and Chunk("own.py", outline),
+        named("lib/util", visited),
     ),
     CHUNKS,
     st.none() | TEXTS,
@@ -63,7 +67,13 @@ def test_with_room_enough_everything_is_there(material):
 
 
 def test_everybody_gets_a_share():
-    material = Material((lines("a", 100), lines("b", 100)), lines("own", 100), (lines("c", 100),))
+    material = Material(
+        "project",
+        "own.py",
+        (lines("a", 100), lines("b", 100)),
+        lines("own", 100),
+        (lines("c", 100),),
+    )
     chosen = choose(material, 400, words)
 
     assert [(chunk.name, chunk.text.count(b"\n")) for chunk in chosen] == [
@@ -75,7 +85,9 @@ def test_everybody_gets_a_share():
 
 
 def test_what_one_does_not_need_the_others_get():
-    material = Material((lines("a", 100), lines("b", 4)), None, (lines("c", 4),))
+    material = Material(
+        "project", "own.py", (lines("a", 100), lines("b", 4)), None, (lines("c", 4),)
+    )
     chosen = choose(material, 300, words)
 
     assert [(chunk.name, chunk.text.count(b"\n")) for chunk in chosen] == [
@@ -86,7 +98,7 @@ def test_what_one_does_not_need_the_others_get():
 
 
 def test_the_newest_visits_come_first():
-    material = Material((), None, tuple(lines(name, 10) for name in "abcd"))
+    material = Material("project", "own.py", (), None, tuple(lines(name, 10) for name in "abcd"))
     chosen = choose(material, 70, words)
 
     assert [(chunk.name, chunk.text.count(b"\n")) for chunk in chosen] == [
@@ -97,8 +109,10 @@ def test_the_newest_visits_come_first():
 
 def test_a_new_visit_leaves_what_is_before_it():
     """With room enough, a prompt only grows at the end of its context."""
-    before = Material((lines("a", 5),), lines("own", 5), (lines("b", 5),))
-    after = Material((lines("a", 5),), lines("own", 5), (lines("b", 5), lines("c", 5)))
+    before = Material("project", "own.py", (lines("a", 5),), lines("own", 5), (lines("b", 5),))
+    after = Material(
+        "project", "own.py", (lines("a", 5),), lines("own", 5), (lines("b", 5), lines("c", 5))
+    )
     shorter = choose(before, 1000, words)
 
     assert choose(after, 1000, words)[: len(shorter)] == shorter
