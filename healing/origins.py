@@ -7,11 +7,16 @@ from one token path, the common start of the trees' trunks, and as shares of the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice, takewhile
+
+import numpy as np
 
 from healing.covers import CoveringTree
-from healing.exact import Path, Rows
+from healing.exact import Path, Rows, Scored
 from healing.sampling import log_normaliser
+
+CHECKS = 256
+"""Leaves of a typed text that are tested for admissibility, the likeliest ones."""
 
 
 @dataclass(frozen=True)
@@ -59,3 +64,17 @@ def reaches(tree: CoveringTree, base: Path, rows: Rows) -> dict[Path, float]:
     for path in inner_paths(tree):
         reach(path)
     return found
+
+
+def whole(scored: Scored) -> float:
+    """Natural log of the probability of all admissible leaves of a scored tree, after its trunk.
+
+    Where there are many, those that are not tested are taken to be admissible to the same share as
+    those that are. An error of this is the same for all names.
+    """
+    admitted, looked_at = 0.0, 0.0
+    for index in islice(scored.by_probability(), CHECKS):
+        share = float(np.exp(scored.logprobs[index] - scored.logprob))
+        looked_at += share
+        admitted += share if scored.admits(index) else 0.0
+    return scored.logprob + float(np.log(max(admitted, 1e-300) / looked_at))

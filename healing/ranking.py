@@ -19,26 +19,40 @@ Where only the best names are asked for, others are left as soon as their bound 
 none of these. What is left keeps its bound.
 
 Paths are admissible ones (`covers.admissible`), and this is tested where it matters: for likely
-leaves first, until the rest is a small share (`UNCHECKED`).
+leaves first. The others are taken to be admissible to the same share, once an error of that could
+only change a small share of the name's probability (`UNCHECKED`). A node is evaluated only if some
+continuation of a name goes through it: after `(sh` no `ould` can come, as `(should` is split
+otherwise.
 
 What is not here: which names there are, and evaluating anything.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from healing.covers import CoveringTree, admissible
-from healing.exact import Path, Rows, read, score
-from healing.name_leaves import Leaves, sorted_leaves
-from healing.origins import Origin, common_start, inner_paths, reaches
+from healing.covers import CoveringTree
+from healing.exact import Path, Rows, score
+from healing.name_nodes import Leaves, NameNode, SearchedName, sorted_leaves
+from healing.origins import Origin, common_start, inner_paths, reaches, whole
 from healing.sampling import log_normaliser
 from healing.spelled import Endings, parts_of
+from healing.ways import Ways
 
 UNCHECKED = 1e-3
-"""The share of a name's probability that may stay unchecked or unevaluated."""
+"""The share of a name's probability that may be wrong, for what is not evaluated or checked."""
+
+DOUBT = 0.005
+"""The share of unchecked leaves that is taken to be inadmissible at least, to be on the safe side.
+
+After names it was less than a thousandth (with Qwen's vocabulary); where more is found, more is
+checked.
+"""
+
+LOOKS = 512
+"""Names that are looked at before the paths that they asked for are evaluated, at most."""
 
 LEAST = 1e-300
 """A probability that is as good as none: 64-bit numbers end there."""
@@ -54,47 +68,6 @@ class NameScore:
     """Whether it is known, but for `UNCHECKED` of it."""
     share: float
     """The same to compare names of all origins by: given the shortest typed text, and weighted."""
-
-
-@dataclass
-class _Node:
-    """A token path that names go along."""
-
-    path: Path
-    """From the start of the typed text: what is evaluated."""
-    window: Path
-    """The end of it that admissibility is asked about."""
-    owed: bytes
-    """What the origin's typed text has after the path; empty for all nodes below."""
-    used: int
-    """Bytes of the rests that the path spells."""
-    first: int
-    end: int
-    """Its names, in the order of the search."""
-    mass: float
-    """Weighted probability of the path."""
-    may_stop: bool
-    """Whether the text may end here."""
-    is_open: bool = True
-    """Whether its row may still be worth something."""
-    is_checked: bool = False
-    """Whether the path is known to be admissible."""
-
-
-@dataclass
-class _Name:
-    """A name while it is searched for."""
-
-    rest: bytes
-    whole: bool
-    """Whether the name has to end after it."""
-    scale: float
-    """What its probability is multiplied with to make it a share."""
-    low: float = 0.0
-    """Mass that is known to count."""
-    nodes: list[int] = field(default_factory=list)
-    leaves: list[Leaves] = field(default_factory=list)
-    is_settled: bool = False
 
 
 class NameSearch:
@@ -121,9 +94,9 @@ class NameSearch:
         self._word = word
         vocabulary, trie = self._tokenization.vocabulary, self._tokenization.trie
         self._endings = Endings(vocabulary, trie, word)
-        self._admitted: dict[tuple[Path, int], bool] = {}
-        self._names: list[_Name] = []
-        self._nodes: list[_Node] = []
+        self._ways = Ways(self._tokenization, self._endings)
+        self._names: list[SearchedName] = []
+        self._nodes: list[NameNode] = []
         self._by_path: dict[Path, list[int]] = {}
         self._places: list[list[int]] = []
         """For each origin, the search's name of each of its names."""
@@ -134,8 +107,8 @@ class NameSearch:
         self._known_typed: dict[bytes, float] = {}
         shortest = min((origin.tree for origin in origins), key=lambda tree: len(tree.typed))
         # As shares of all covers of what is typed, so that numbers stay of a usual size.
-        whole = self._typed(shortest, rows)
-        begun = [self._begin(origin, whole, rows) for origin in origins]
+        total = self._typed(shortest, rows)
+        begun = [self._begin(origin, total, rows) for origin in origins]
         self._low, self._high = np.zeros(len(self._names)), np.zeros(len(self._names))
         self._settled = np.zeros(len(self._names), dtype=bool)
         for node in (node for nodes in begun for node in nodes):
@@ -155,7 +128,8 @@ class NameSearch:
             contenders = self._contenders(best)
             if not len(contenders):
                 break
-            for name in contenders.tolist():
+            # Many names may ask for the same few paths, and know more when these are known.
+            for name in contenders[:LOOKS].tolist():
                 self._look(name, asked, ahead=best is None)
                 if len(asked) >= most:
                     break
@@ -175,29 +149,32 @@ class NameSearch:
         return [[self._score(name) for name in places] for places in self._places]
 
     def _score(self, name: int) -> NameScore:
-        share = float(self._high[name])
-        probability = min(1.0, share / self._names[name].scale)
+        known, share = self._names[name], float(self._high[name])
+        if self._settled[name]:
+            share -= known.unchecked * (1 - known.admissible_share)
+        probability = min(1.0, share / known.scale)
         return NameScore(probability, bool(self._settled[name]), share)
 
     # -- the beginning ---------------------------------------------------------------------------
 
-    def _begin(self, origin: Origin, whole: float, rows: Rows) -> list[int]:
+    def _begin(self, origin: Origin, total: float, rows: Rows) -> list[int]:
         """Note an origin's names, and nodes for its boundaries, which are given back."""
         tree, offset, base = origin.tree, len(self._names), self._base
         masses = reaches(tree, base, rows)
-        scale = float(np.exp(self._typed(tree, rows) - whole)) * origin.weight
+        scale = float(np.exp(self._typed(tree, rows) - total)) * origin.weight
         ordered = sorted(set(origin.rests))
         self._names += [
-            _Name(rest, self._has_to_end(tree.typed + rest), max(scale, LEAST)) for rest in ordered
+            SearchedName(rest, self._has_to_end(tree.typed + rest), max(scale, LEAST))
+            for rest in ordered
         ]
         numbers = {rest: offset + number for number, rest in enumerate(ordered)}
         self._places.append([numbers[rest] for rest in origin.rests])
         found = []
         for boundary in tree.boundaries:
             path = tree.path(boundary.node)
-            mass = float(np.exp(masses[path] - whole)) * origin.weight
+            mass = float(np.exp(masses[path] - total)) * origin.weight
             owed = tree.typed[boundary.start :]
-            node = _Node(
+            node = NameNode(
                 path, boundary.path, owed, 0, offset, len(self._names), mass, boundary.stop
             )
             node.is_checked = True
@@ -208,20 +185,22 @@ class NameSearch:
         """Natural log of the probability of all covers of a typed text after the base."""
         if tree.typed not in self._known_typed:
             own = {path: rows[path] for path in inner_paths(tree)}
-            reading = read(score(tree, own, self._stops.tolist()), UNCHECKED)
+            scored = score(tree, own, self._stops.tolist())
             after = reaches(tree, self._base, rows)[tree.trunk]
-            self._known_typed[tree.typed] = after + reading.logprob
+            self._known_typed[tree.typed] = after + whole(scored)
         return self._known_typed[tree.typed]
 
     def _has_to_end(self, text: bytes) -> bool:
         return text[-1:] != b"" and text[-1] in self._word
 
-    def _add(self, node: _Node) -> int:
+    def _add(self, node: NameNode, parent: int | None = None) -> int:
+        """Note a node for its names, but for those that do not go along its parent."""
         index = len(self._nodes)
         self._nodes.append(node)
         self._by_path.setdefault(node.path, []).append(index)
         for name in self._names[node.first : node.end]:
-            name.nodes.append(index)
+            if parent is None or parent in name.nodes:
+                name.nodes.append(index)
         return index
 
     # -- one row ---------------------------------------------------------------------------------
@@ -242,11 +221,16 @@ class NameSearch:
         for part, mass in zip(parts, probable.tolist(), strict=True):
             first = part.first
             if len(rests[first]) == part.length and not names[first].whole:
-                names[first].leaves.append(Leaves(index, [part.token], [mass], [mass, 0.0]))
+                if index in names[first].nodes:
+                    leaf = Leaves(index, [part.token], [mass], [mass, 0.0])
+                    names[first].leaves.append(leaf)
                 first += 1
             if first < part.end and mass > 0:
-                self._add(self._child(node, part.token, part.length, first, part.end, mass))
+                child = self._child(node, part.token, part.length, first, part.end, mass)
+                self._add(child, index)
         for name, rest in zip(names, rests, strict=True):
+            if index not in name.nodes:
+                continue
             if name.whole:
                 tokens = self._endings.after(rest)
             elif rest:
@@ -262,11 +246,11 @@ class NameSearch:
                 name.leaves.append(found)
 
     def _child(
-        self, node: _Node, token: int, length: int, first: int, end: int, mass: float
-    ) -> _Node:
+        self, node: NameNode, token: int, length: int, first: int, end: int, mass: float
+    ) -> NameNode:
         used = node.used + length - len(node.owed)
         names = range(node.first + first, node.first + end)
-        return _Node(
+        return NameNode(
             (*node.path, token),
             (*node.window, token),
             b"",
@@ -293,48 +277,66 @@ class NameSearch:
         It is settled if no row has to be asked for.
         """
         name = self._names[number]
-        waiting = 0.0
-        skipped: set[int] = set()
+        taken: dict[int, float] = {}
         while True:
-            rest = self._high[number] - name.low - waiting
-            if rest <= UNCHECKED * (name.low + waiting):
+            leaves, index = self._next(name, taken)
+            doubt = max(DOUBT, 1 - name.admissible_share)
+            leaf = doubt * name.unchecked if leaves else 0.0
+            left = sum(self._nodes[n].mass for n in name.nodes if n not in taken)
+            if leaf + left <= UNCHECKED * (name.low + sum(taken.values())):
                 break
-            leaves = max(
-                (group for group in name.leaves if group.checked < len(group.tokens)),
-                key=lambda group: group.masses[group.checked],
-                default=None,
-            )
-            candidates = [n for n in name.nodes if n not in skipped]
-            index = max(candidates, key=lambda n: self._nodes[n].mass, default=None)
             node = None if index is None else self._nodes[index]
-            if node is None and leaves is None:
-                break
-            if leaves is not None and (node is None or leaves.masses[leaves.checked] >= node.mass):
+            if leaves and (node is None or doubt * leaves.masses[leaves.checked] >= node.mass):
                 self._check(name, leaves)
-                self._count(number)
-            elif node is not None and index is not None:
-                if self._is_admissible(node):
-                    skipped.add(index)
-                    waiting += node.mass
-                    asked.setdefault(node.path)
-                    if ahead or node.end - node.first == 1:
-                        asked.update(dict.fromkeys(self._ahead(node, name)))
-                else:
-                    for other in range(node.first, node.end):
-                        self._count(other)
-        self._settled[number] = not skipped
+            elif node is None or index is None:
+                break
+            elif not self._goes_along(name, index):
+                name.nodes.remove(index)
+            else:
+                taken[index] = node.mass
+                asked.setdefault(node.path)
+                if ahead or node.end - node.first == 1:
+                    asked.update(dict.fromkeys(self._ahead(node, name)))
+        self._count(number)
+        self._settled[number] = not taken
 
-    def _ahead(self, node: _Node, name: _Name) -> Iterable[Path]:
+    def _next(self, name: SearchedName, taken: Container[int]) -> tuple[Leaves | None, int | None]:
+        """The group with the most probable leaf to check, and the most probable node to ask for."""
+        leaves = max(
+            (group for group in name.leaves if group.checked < len(group.tokens)),
+            key=lambda group: group.masses[group.checked],
+            default=None,
+        )
+        nodes = (index for index in name.nodes if index not in taken)
+        return leaves, max(nodes, key=lambda index: self._nodes[index].mass, default=None)
+
+    def _goes_along(self, name: SearchedName, index: int) -> bool:
+        """Whether some admissible path of a name begins with a node's."""
+        if index not in name.going:
+            node = self._nodes[index]
+            rest = name.rest[node.used :]
+            size = len(node.window)
+            if self._split(name, node)[:size] == node.window or self._ways.lead_on(
+                node.window, rest, whole=name.whole
+            ):
+                name.going.add(index)
+        return index in name.going
+
+    def _split(self, name: SearchedName, node: NameNode) -> Path:
+        """How the encoder splits the window with the whole name, one of whose nodes is given."""
+        if not name.split:
+            text = self._tokenization.vocabulary.decode(node.window) + name.rest[node.used :]
+            name.split = tuple(self._tokenization.encode(text))
+        return name.split
+
+    def _ahead(self, node: NameNode, name: SearchedName) -> Iterable[Path]:
         """The paths after a node along the encoder's own split of a name, which it likely takes."""
-        text = self._tokenization.vocabulary.decode(node.window) + name.rest[node.used :]
-        split = self._tokenization.encode(text)
-        if split[: len(node.window)] != list(node.window):
-            return
-        last = len(split) if name.whole else len(split) - 1
-        for count in range(len(node.window) + 1, last + 1):
-            yield (*node.path, *split[len(node.window) : count])
+        split, size = self._split(name, node), len(node.window)
+        if split[:size] == node.window:
+            for count in range(size + 1, len(split) + (1 if name.whole else 0)):
+                yield (*node.path, *split[size:count])
 
-    def _check(self, name: _Name, leaves: Leaves) -> None:
+    def _check(self, name: SearchedName, leaves: Leaves) -> None:
         """Look at the most probable leaf that was not looked at."""
         token, mass = leaves.tokens[leaves.checked], leaves.masses[leaves.checked]
         leaves.checked += 1
@@ -343,27 +345,23 @@ class NameSearch:
             text = self._tokenization.vocabulary.decode(window)
             admitted = tuple(self._tokenization.encode(text)) == window
         else:
-            admitted = self._admits(window, token)
+            admitted = self._ways.admit(window, token)
         if admitted:
             name.low += mass
+            name.admitted += mass
+        else:
+            name.refused += mass
 
-    def _is_admissible(self, node: _Node) -> bool:
+    def _is_admissible(self, node: NameNode) -> bool:
         """Whether a node's path is admissible; if not, the node is closed."""
         if not node.is_checked:
             node.is_checked = True
-            node.is_open = self._admits(node.window[:-1], node.window[-1])
+            node.is_open = self._ways.admit(node.window[:-1], node.window[-1])
         return node.is_open
-
-    def _admits(self, window: Path, token: int) -> bool:
-        key = (window, token)
-        if key not in self._admitted:
-            self._admitted[key] = admissible(self._tokenization, window, token)
-        return self._admitted[key]
 
     def _count(self, number: int) -> None:
         """Add up what a name has at most: to subtract would leave rounding errors of what was."""
         name = self._names[number]
         name.nodes = [index for index in name.nodes if self._nodes[index].is_open]
         nodes = sum(self._nodes[index].mass for index in name.nodes)
-        self._low[number] = name.low
-        self._high[number] = name.low + nodes + sum(group.open for group in name.leaves)
+        self._low[number], self._high[number] = name.low, name.low + nodes + name.unchecked
