@@ -190,6 +190,14 @@ class Backend:
             return 0
         return await self._worker.info(lambda completer: completer.engine.evaluated_tokens)
 
+    async def draft_tokens(self) -> tuple[int, int]:
+        """Drafted tokens that were evaluated since the model was loaded, and those that held."""
+        if not self.is_ready:
+            return 0, 0
+        return await self._worker.info(
+            lambda completer: completer.drafter.counts if completer.drafter else (0, 0)
+        )
+
     async def idle_tokens(self) -> int:
         """How many of them nobody had asked for yet."""
         if not self.is_ready:

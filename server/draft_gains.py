@@ -7,7 +7,7 @@ taken: none, where drafts do not pay.
 
     >>> gains = Gains()
     >>> gains.best_length([16] * 15), gains.best_length([64] * 15)
-    (0, 7)
+    (0, 11)
 
 Times are compared with single steps of the same moments, and forgotten after a while: what another
 program did to the machine must not keep drafts away for good. Nothing of this changes any text.

@@ -53,10 +53,8 @@ class Drafter:
         """Start with nothing but what is believed of costs."""
         self.tokenization = tokenization
         self.gains = gains
-        self.drafted = 0
-        """Drafted tokens that were evaluated, in all."""
-        self.accepted = 0
-        """Of them, those that were chosen."""
+        self.counts = (0, 0)
+        """Drafted tokens that were evaluated in all, and those of them that were chosen."""
         self._earlier: list[bytes] = []
 
     def begin(self, snapshot: Snapshot, prompt: Prompt) -> "Drafting":
@@ -103,8 +101,8 @@ class Drafting:
 
     def finish(self, text: bytes, drafted: int, accepted: int) -> None:
         """Keep what was written in the end, and count what drafts did for it."""
-        self.drafter.drafted += drafted
-        self.drafter.accepted += accepted
+        before = self.drafter.counts
+        self.drafter.counts = (before[0] + drafted, before[1] + accepted)
         if text:
             self.drafter.remember(self.before, text)
 

@@ -4,7 +4,6 @@ Code repeats itself, and so do requests while somebody types. Where the last byt
 elsewhere as well, what follows them there is a guess. It costs some searches in 64 kB, far less
 than a token does, and needs no index that would have to follow every key.
 
-    >>> text = b"self.width = width\nself.height = "
     >>> longest_match(b"a.top = top\na.left = left\n\na.top = to", ()).following
     b'p\na.left = left\n\na.top = to'
 

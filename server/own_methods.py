@@ -119,9 +119,12 @@ def bind_own_methods(
     @server.feature(COUNTERS)
     async def counters(_: Any) -> dict[str, Any]:  # noqa: ANN401 (any JSON)
         heartbeat.start()
+        drafted, accepted = await backend.draft_tokens()
         return {
             "requests": asdict(backend.service.counts),
             "evaluatedTokens": await backend.evaluated_tokens(),
+            "draftedTokens": drafted,
+            "acceptedTokens": accepted,
             "idleTokens": await backend.idle_tokens(),
             "worstLoopDelayMs": round(1e3 * heartbeat.worst_s, 3),
             "worstLoopHeldMs": round(1e3 * heartbeat.worst_held_s, 3),

@@ -103,6 +103,7 @@ class TestProcess:
 
         assert counters["worstLoopDelayMs"] >= counters["worstLoopHeldMs"] >= 0
         assert counters["memory"]["residentBytes"] > 1 << 20
+        assert counters["draftedTokens"] >= counters["acceptedTokens"] >= 0
 
     async def test_closed(self, settings):
         """After closing, the process has ended as it should, and nothing can be asked."""

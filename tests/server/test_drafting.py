@@ -52,7 +52,7 @@ def test_from_earlier_requests(drafter):
     guess = begin(drafter, b"y = ").guess(b"compute(")
 
     assert text_of(drafter, guess) == b"a, b)\n"
-    assert (drafter.drafted, drafter.accepted) == (3, 2)
+    assert drafter.counts == (3, 2)
 
 
 def test_the_same_place_again(drafter):
