@@ -112,7 +112,8 @@ class Completer:
         """
         self.engine = engine
         self.tokenization = tokenization
-        self._exact = exact
+        self.exact = exact
+        """Whether exact healing understands the vocabulary."""
         usual = GPU_PREFILL if engine.info.offloaded_layers else CPU_PREFILL
         reading = reading or Reading(None, usual)
         self.prompts = PromptChoice(engine, tokenization, reading)
@@ -186,8 +187,7 @@ class Completer:
         fim = engine.fim if options.prompt == "fim" else None
         if fim is None and options.prompt == "fim" and not self._told_left:
             notes.append(LEFT_TO_RIGHT)
-        self.ahead.hold()
-        prompt = self.prompts.choose(self._site(snapshot, options), self._recall)
+        prompt = self.prompt_at(snapshot, options)
         if watcher is not None:
             watcher.prompted(prompt)
         before = engine.evaluated_tokens
@@ -232,7 +232,7 @@ class Completer:
             self.tokenization,
             prompt,
             method,
-            rows=self._rows_of(prompt.head),
+            rows=self.rows_of(prompt.head),
             max_tokens=options.max_tokens,
             should_stop=lambda text: should_stop_block(place, text, inside, options.multiline),
             sampling=options.sampling,
@@ -250,6 +250,11 @@ class Completer:
         ended = generation.ended in FINISHED
         fits = fits_of(mask, snapshot, place, generation.text, ended, inside, options.multiline)
         return replace(answer(generation), fits=fits)
+
+    def prompt_at(self, snapshot: Snapshot, options: CompletionOptions) -> Prompt:
+        """The prompt of a request; its hole is anchored unless healing is off."""
+        self.ahead.hold()
+        return self.prompts.choose(self._site(snapshot, options), self._recall)
 
     def prompts_ahead(self, snapshot: Snapshot, options: CompletionOptions) -> list[Prompt]:
         """The prompts that are worth reading at a place when there is time, smallest first."""
@@ -278,7 +283,7 @@ class Completer:
 
     def _method(self, asked: str) -> tuple[str, str | None]:
         """The method that this model allows, and a sentence if it is not the one asked for."""
-        if asked in {"exact", "align"} and not self._exact:
+        if asked in {"exact", "align"} and not self.exact:
             kind = self.engine.info.vocabulary_type
             return "loose", (
                 f"exact healing does not know {kind} vocabularies yet: aligned by bytes instead"
@@ -305,7 +310,8 @@ class Completer:
         if self.warm is not None:
             self.warm.recall(prompt.head)
 
-    def _rows_of(self, head: tuple[int, ...]) -> RowCache:
+    def rows_of(self, head: tuple[int, ...]) -> RowCache:
+        """What is remembered of a prompt's rows; is added to."""
         rows = self._rows.setdefault(head, RowCache())
         self._rows.move_to_end(head)
         while len(self._rows) > REMEMBERED_HEADS:

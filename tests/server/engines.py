@@ -20,7 +20,7 @@ Row = NDArray[np.float32]
 
 def around(completer: Completer, engine: Any) -> Completer:
     """A completer with the same model behind another engine, and nothing remembered."""
-    return Completer(engine, completer.tokenization, exact=completer._exact)
+    return Completer(engine, completer.tokenization, exact=completer.exact)
 
 
 class Wrapped:

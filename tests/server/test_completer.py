@@ -32,7 +32,7 @@ def snapshot_of(document, language="python"):
 
 def around(completer, engine):
     """A completer with the same model behind another engine, and nothing remembered."""
-    return Completer(engine, completer.tokenization, exact=completer._exact)
+    return Completer(engine, completer.tokenization, exact=completer.exact)
 
 
 def text_of(completion):
