@@ -107,5 +107,6 @@ def _portion(completer: Completer, spot: Spot | None) -> bool:
     if spot is None:
         return completer.ahead.measure()
     prompts = completer.prompts_ahead(spot.snapshot, spot.options)
-    wanted = prompts[-1:] if spot.only_largest else prompts
-    return completer.ahead.portion(spot.snapshot.uri, wanted)
+    if spot.only_largest:
+        prompts = [max(prompts, key=lambda prompt: len(prompt.head))]
+    return completer.ahead.portion(spot.snapshot.uri, prompts)

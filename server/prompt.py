@@ -86,6 +86,7 @@ def build_prompt(
     anchored: bool,
     lead: bytes = b"",
     after_budget: int | None = None,
+    spare: int = 0,
 ) -> Prompt:
     """The prompt for a snapshot.
 
@@ -101,12 +102,15 @@ def build_prompt(
         lead: What the tokenizer puts before a text in training: a blank or nothing. The prefix is
             a text of its own; what comes after a hole, and what fills it, are not.
         after_budget: The most tokens of the text after the hole; None for its usual share.
+        spare: Tokens of the budget that are left free before the hole. The prompt is then the one
+            of a later hole, when so much more has been written.
     """
     most_after = budget // SUFFIX_SHARE if after_budget is None else min(after_budget, budget)
     usual = budget - most_after
     line_start, line_end = line_bounds(snapshot.text, snapshot.cursor)
     encode = tokenization.encode
     reach = (budget + TYPED_TOKENS) * TOKEN_BYTES
+    budget = max(0, budget - spare)
     earlier = snapshot.text[max(0, line_start - reach - LONGEST_CHARACTER) : line_start]
     before = with_lf(last_bytes(earlier, reach))
     stop = min(snapshot.cursor, line_end)  # the cursor may stand between `\r` and `\n`

@@ -34,6 +34,9 @@ GROWTH_SECONDS = 30.0
 LARGEST_SHARE = 0.6
 """The part of the engine's memory that one prompt may take: others are in it, too."""
 
+NEXT_SHARE = 1 / 8
+"""The next window is read when so much of the budget is left."""
+
 WAITING_SHARE = 0.25
 """Where the smallest prompt is nearly free, as it is while a line is typed, a larger one may cost
 this part of the time for a first suggestion."""
@@ -87,11 +90,22 @@ class PromptChoice:
         return first
 
     def ahead(self, site: Site) -> list[Prompt]:
-        """What is worth reading at a place when there is time: the chosen prompt, larger ones."""
+        """What is worth reading at a place when there is time: the chosen prompt, larger ones.
+
+        Last comes the prompt that will be the largest one when some more lines are written. Its
+        beginning is there when the start of the window moves to it.
+        """
         chosen = self.choose(site)
         smallest, *larger = self._budgets(site)
         prompts = [self._build(site, budget, smallest) for budget in larger]
-        return [chosen, *(prompt for prompt in prompts if len(prompt.head) > len(chosen.head))]
+        found = [chosen, *(prompt for prompt in prompts if len(prompt.head) > len(chosen.head))]
+        largest = (smallest, *larger)[-1]
+        if (2 - NEXT_SHARE) * largest <= LARGEST_SHARE * self._engine.info.context_tokens:
+            later = self._build(site, largest, smallest, spare=int(NEXT_SHARE * largest))
+            half = len(later.head) // 2
+            if later.head[:half] != found[-1].head[:half]:
+                found.append(later)
+        return found
 
     def missing(self, prompt: Prompt) -> int:
         """How many tokens before what is typed are not in memory."""
@@ -119,7 +133,7 @@ class PromptChoice:
                 found.append(min(GROWTH * found[-1], largest))
         return found
 
-    def _build(self, site: Site, budget: int, smallest: int) -> Prompt:
+    def _build(self, site: Site, budget: int, smallest: int, spare: int = 0) -> Prompt:
         engine, info = self._engine, self._engine.info
         return build_prompt(
             site.snapshot,
@@ -132,4 +146,5 @@ class PromptChoice:
             anchored=site.anchored,
             lead=b" " if info.add_blank else b"",
             after_budget=smallest // SUFFIX_SHARE,
+            spare=spare,
         )

@@ -40,8 +40,9 @@ that lines that take fewer tokens make the grid coarser and leave half of it whe
 MARK_LINES = 3
 """So many lines together mark a place."""
 
-REACH = 5
-"""A mark is looked for in so many windows of text before the hole, the nearest one left out."""
+REACH = TOKEN_BYTES // USUAL_BYTES
+"""A mark is looked for in so many windows of text before the hole, the nearest one left out. So
+what is looked at for counting, at least, has to be given."""
 
 RARE_BYTES = 16
 """In a stretch of two windows there is one line, on average, whose checksum is below the largest
@@ -57,7 +58,8 @@ def tokens_before(
     """The ids of the last whole lines of a text, or of the end of its last line: at most `budget`.
 
     Args:
-        text: Everything before the hole; of long texts, the last `REACH` windows at least.
+        text: Everything before the hole; of long texts, the last `TOKEN_BYTES` for each token of
+            the budget at least, and some more.
         budget: The most tokens.
         encode: The tokenizer.
         lead: What comes before whole lines; its token counts as well.

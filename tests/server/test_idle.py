@@ -90,7 +90,7 @@ class TestGrowth:
         """After an answer the larger prompts are read, once, and then there is rest."""
         await model.service.complete(request_of(b"total = si"))
         await model.at_rest()
-        assert model.missing(b"total = si") == [0]
+        assert not any(model.missing(b"total = si"))
         read = model.idle_tokens
         assert read > 700
 
@@ -159,9 +159,9 @@ class TestYielding:
         prompts = model.completer.prompts_ahead(snapshot_of(b""), OPTIONS)
 
         assert answer is not None
-        assert model.missing(b"total = x")[-1] > 0  # it was not waited for
+        assert any(model.missing(b"total = x"))  # it was not waited for
         await model.at_rest()
-        assert model.missing(b"total = x") == [0]
+        assert not any(model.missing(b"total = x"))
         assert model.idle_tokens <= sum(len(prompt.head) for prompt in prompts[1:]) + 64
 
     async def test_a_portion_that_does_not_end(self, model, monkeypatch):
@@ -202,7 +202,7 @@ class TestYielding:
         model.service.forget("a.py")
         await model.at_rest()
 
-        assert model.missing(b"total = si")[-1] > 0
+        assert any(model.missing(b"total = si"))
 
     async def test_another_one_is_closed(self, model):
         """Another document's end changes nothing."""
@@ -210,7 +210,7 @@ class TestYielding:
         model.service.forget("b.py")
         await model.at_rest()
 
-        assert model.missing(b"total = si") == [0]
+        assert not any(model.missing(b"total = si"))
 
     async def test_what_fails(self, model, monkeypatch, caplog):
         """A model that can't read ahead disturbs nobody."""
@@ -230,7 +230,7 @@ class TestYielding:
         await model.until(lambda: model.idle_tokens > 100)
         await model.worker.info(lambda _: None)
 
-        assert model.missing(b"total = si")[-1] > 0
+        assert any(model.missing(b"total = si"))
         await model.at_rest()
 
 

@@ -66,8 +66,8 @@ class TestCold:
         small = load_tiny(n_ctx=512)
         site = site_of(small, answer_tokens=10_000)
         for seconds in (2.0, 1e9):
-            [prompt] = choice_of(small).ahead(replace(site, seconds=seconds))
-            assert len(prompt.head) <= 512 // 2
+            for prompt in choice_of(small).ahead(replace(site, seconds=seconds)):
+                assert len(prompt.head) <= 512 // 2
 
 
 class TestGrowth:
@@ -107,6 +107,22 @@ class TestGrowth:
 
         assert len(prompt.head) > len(largest.head)
         assert choice.missing(prompt) < 60
+
+    def test_the_next_window(self, completer):
+        """When the start of the largest prompt moves, its beginning has been read before."""
+        choice, text, starts, costs = choice_of(completer, 20.0), TEXT, set(), []
+        for line in program(4, 60):
+            for prompt in choice.ahead(site_of(completer, text)):
+                read(completer, prompt.head)
+            text += line
+            site = site_of(completer, text)
+            smallest, *_, largest = choice._budgets(site)
+            prompt = choice._build(site, largest, smallest)
+            starts.add(prompt.head[1:20])
+            costs.append(choice.missing(prompt))
+
+        assert len(starts) > 3
+        assert sum(cost > 60 for cost in costs) <= 1  # a new mark
 
     def test_half_of_it(self, completer):
         """A larger prompt of which much is missing would be waited for: the first one is taken."""
