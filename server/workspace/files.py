@@ -19,7 +19,7 @@ from pathlib import Path
 
 from server.secret_files import is_secret
 from server.snapshot import SNIFFED_BYTES, with_lf
-from server.workspace.ignore import is_excluded, is_ignored
+from server.workspace.ignore import FolderRules, is_ignored, rules_of
 
 LARGEST = 1 << 18
 """Bytes of a source file that is read. Syntax trees of larger ones take more than 30 ms (measured),
@@ -119,9 +119,10 @@ def walk(root: Path, most: int = MOST_ENTRIES) -> Iterator[list[str]]:
             found += [(is_folder, (*parts, name)) for name, is_folder in entries]
             yield []
         found.sort()
+        rules = rules_of(root, parts)
         inner: list[tuple[str, ...]] = []
         for at in range(0, len(found), SLICE):
-            wanted = [one for one in found[at : at + SLICE] if _is_wanted(root, *one)]
+            wanted = [one for one in found[at : at + SLICE] if _is_wanted(rules, *one)]
             inner += [path for is_folder, path in wanted if is_folder]
             yield ["/".join(path) for is_folder, path in wanted if not is_folder]
         if len(parts) < DEEPEST:
@@ -146,6 +147,7 @@ def _entries(folder: Path, most: int) -> Iterator[list[tuple[str, bool]]]:
         return
 
 
-def _is_wanted(root: Path, is_folder: bool, parts: tuple[str, ...]) -> bool:
-    secret = is_secret("/".join(parts) + "/" * is_folder)
-    return not secret and not is_excluded(root, parts, is_folder=is_folder)
+def _is_wanted(rules: FolderRules, is_folder: bool, parts: tuple[str, ...]) -> bool:
+    if rules.exclude(parts[-1], is_folder=is_folder):
+        return False
+    return not is_secret("/".join(parts) + "/" * is_folder)

@@ -20,6 +20,7 @@ What is not here: git's rules for all repositories of a person (`core.excludesFi
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -65,6 +66,29 @@ Rules = tuple[tuple[re.Pattern[str], bool], ...]
 last line of a file first."""
 
 
+@dataclass(frozen=True)
+class FolderRules:
+    """What counts for the entries of one folder."""
+
+    layers: tuple[tuple[str, Rules], ...]
+    """The path from the folder that rules stand in (empty, or with `/` at its end), and the rules;
+    what decides first comes first."""
+    longest: int
+    """The most characters that a name may have."""
+
+    def exclude(self, name: str, *, is_folder: bool = False) -> bool:
+        """Whether an entry is left alone, in a folder that is not."""
+        if (is_folder and name in NEVER) or len(name) > self.longest:
+            return True
+        entry = name + "/" * is_folder
+        for before, rules in self.layers:
+            path = before + entry
+            for pattern, excludes in rules:
+                if pattern.fullmatch(path):
+                    return excludes
+        return False
+
+
 def is_ignored(root: Path, parts: Sequence[str], *, is_folder: bool = False) -> bool:
     """Whether rules exclude a path, or a folder on the way to it.
 
@@ -74,26 +98,21 @@ def is_ignored(root: Path, parts: Sequence[str], *, is_folder: bool = False) -> 
         is_folder: Whether the path is a folder.
     """
     return any(
-        is_excluded(root, parts[:end], is_folder=is_folder or end < len(parts))
-        for end in range(1, len(parts) + 1)
+        rules_of(root, parts[:at]).exclude(name, is_folder=is_folder or at < len(parts) - 1)
+        for at, name in enumerate(parts)
     )
 
 
-def is_excluded(root: Path, parts: Sequence[str], *, is_folder: bool = False) -> bool:
-    """The same, where the folder that the path lies in is known not to be ignored."""
-    if is_folder and parts[-1] in NEVER:
-        return True
+def rules_of(root: Path, parts: Sequence[str]) -> FolderRules:
+    """The rules for the entries of a folder; its files are read if they have changed."""
     top = repository_of(root)
     names = (*root.relative_to(top).parts, *parts)
-    if sum(map(len, names)) + len(names) > LONGEST_PATH:
-        return True
-    for depth in range(len(names) - 1, -1, -1):
-        relative = "/".join(names[depth:]) + "/" * is_folder
-        for rules in _rules_in(top.joinpath(*names[:depth]), is_top=depth == 0):
-            for pattern, excludes in rules:
-                if pattern.fullmatch(relative):
-                    return excludes
-    return False
+    layers: list[tuple[str, Rules]] = []
+    for depth in range(len(names), -1, -1):
+        before = "".join(f"{name}/" for name in names[depth:])
+        folder = top.joinpath(*names[:depth])
+        layers += [(before, rules) for rules in _rules_in(folder, is_top=depth == 0)]
+    return FolderRules(tuple(layers), LONGEST_PATH - sum(len(name) + 1 for name in names))
 
 
 def repository_of(root: Path) -> Path:
@@ -102,7 +121,7 @@ def repository_of(root: Path) -> Path:
 
 
 def _rules_in(folder: Path, *, is_top: bool) -> Iterator[Rules]:
-    """The rules that stand in a folder, those that come first first."""
+    """The rules that stand in a folder; what decides first comes first."""
     names = (".git/info/exclude", *FILES) if is_top else FILES
     for name in reversed(names):
         path = folder / name
