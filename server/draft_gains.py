@@ -50,7 +50,7 @@ _REMEMBERED = 15
 _FORGOTTEN = 500
 """Measurements after which an old one no longer counts."""
 
-_ACCEPTANCE = (0.20, 0.25, 0.30, 0.35, 0.45, 0.60, 0.75, 0.90, 0.95)
+_ACCEPTANCE = (0.30, 0.25, 0.25, 0.27, 0.33, 0.38, 0.48, 0.58, 0.77, 0.92, 0.92)
 """The share of drafted tokens that hold after a match of each of `SIZES`, before it is seen."""
 
 _SEEN = 20.0

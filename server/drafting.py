@@ -56,6 +56,9 @@ class Drafter:
         self.counts = (0, 0)
         """Drafted tokens that were evaluated in all, and those of them that were chosen."""
         self._earlier: list[bytes] = []
+        self._head: tuple[int, ...] = ()
+        self._head_text = b""
+        """The prompt that was read last, and its text: it stays while a line is typed."""
 
     def begin(self, snapshot: Snapshot, prompt: Prompt) -> "Drafting":
         """The drafts of a request.
@@ -64,11 +67,13 @@ class Drafter:
             snapshot: The document.
             prompt: What the model is given. It may hold other texts than the document's.
         """
-        vocabulary = self.tokenization.vocabulary
+        if prompt.head != self._head:
+            self._head = prompt.head
+            self._head_text = self.tokenization.vocabulary.decode(prompt.head)
         others = (
             after_cursor(snapshot.text, snapshot.cursor),
             Place(END.join(self._earlier)),
-            Place(vocabulary.decode(prompt.head)),
+            Place(self._head_text),
         )
         return Drafting(self, before_cursor(snapshot.text, snapshot.cursor), others)
 

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 
 from server.snapshot import with_lf
 
-SIZES = (4, 6, 8, 12, 16, 24, 32, 48, 64)
+SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """Bytes that are looked for, one size after the other, until one is not found."""
 
-FOLLOWING = 160
-"""Bytes of a guess at most: more than the longest draft has, as tokens of code go."""
+FOLLOWING = 96
+"""Bytes of a guess at most: some more than the longest draft has, as tokens of code go."""
 
 BEFORE_BYTES = 48 << 10
 AFTER_BYTES = 16 << 10
