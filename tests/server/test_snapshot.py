@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from server.errors import DocumentError, UsageError
 from server.snapshot import (
+    COUNTED,
     MAX_BYTES,
     Snapshot,
     language_of,
@@ -204,6 +205,15 @@ class TestPositions:
             for line, characters in enumerate(lines)
             for column in range(len(characters) + 1)
         ]
+
+    @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
+    @given(st.integers(0, 10_000))
+    def test_lines_of_large_texts(self, line_end, line):
+        """They are counted by pieces of the text."""
+        text = (b"x" * 60 + line_end) * 10_001
+        assert len(text) > 2 * COUNTED
+
+        assert position_at(text, line * (60 + len(line_end)) + 7) == (line, 7)
 
     @pytest.mark.parametrize(
         ("text", "offset", "position"),
