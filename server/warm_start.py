@@ -32,6 +32,9 @@ logger = logging.getLogger("midtoken.warm_start")
 LEAST_ON_CPU, LEAST_ON_GPU = 32, 256
 """Fewer tokens than this are read faster than a file is looked for and checked, or nearly so."""
 
+WORTH = 0.5
+"""The part of what would have to be read that a state must save: it takes another text's place."""
+
 DOCUMENTS = 4
 """Documents whose last prompts are noted: as many as the engine has slots."""
 
@@ -70,15 +73,18 @@ class WarmStart:
         """
         engine = self._engine
         held = engine.held(tokens)
-        if len(tokens) - held < self._least:
+        missing = len(tokens) - held
+        if missing < self._least:
             return 0
         whole = engine.info.memory != "attention" or not engine.info.trees
         room = engine.info.context_tokens - 1
         found = self._store.find(tokens, longest=room, whole=whole)
-        if found is None or found[1] - held < self._least:
+        if found is None:
+            return 0
+        kept, common = found
+        if common - held < max(self._least, WORTH * missing):
             return 0
         started = perf_counter()
-        kept, common = found
         state = self._store.read(kept)
         if state is None:
             return 0

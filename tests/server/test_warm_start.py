@@ -99,6 +99,19 @@ def test_elsewhere_in_the_document(start):
     assert found.tokens.reused > 60
 
 
+def test_not_for_a_small_part(start):
+    """A state that saves less than half of a prompt does not take another text's place."""
+    _, completer = restart(start)
+    engine = completer.engine
+    kept = next(iter(completer.warm._store._kept.values()))
+    shared = kept.tokens.tolist()[:60]
+
+    assert completer.warm.recall([*shared, *range(80, 145)]) == 0
+    assert engine.held(shared) == 0
+    assert completer.warm.recall([*shared, *range(80, 135)]) == 60
+    assert engine.held(shared) == 60
+
+
 def test_a_document_that_comes_back(start):
     """When others have taken its place in memory, it is put back, too."""
     completer = start()
