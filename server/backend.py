@@ -173,16 +173,19 @@ class Backend:
         return completion
 
     async def run(self, work: Callable[[Completer], Result]) -> Result:
-        """What work with the model gives, after what is running; cancelling the task stops it.
+        """What work with the model gives, after what was asked for; cancelling the task stops it.
 
         Raises RuntimeError if no model is loaded, and whatever `work` does.
         """
         ticket = Ticket()
+        self.service.idle.stop()
         try:
             return await self._worker.submit(ticket, work)
         except asyncio.CancelledError:
             self._worker.cancel(ticket)
             raise
+        finally:
+            self.service.idle.rest()
 
     async def evaluated_tokens(self) -> int:
         """Tokens put through the model since it was loaded; waits for what is running."""

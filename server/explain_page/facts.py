@@ -57,8 +57,9 @@ class Facts:
     """Choices of tokens, one by one."""
     spelled: dict[int, bytes]
     """What the tokens of tree and steps spell."""
-    again: bool = False
-    """Whether the request was made again for the page: `completion` tells of the first time."""
+    first: Completion | None = None
+    """What was answered when the request was made first, if it was made again for the page. Where
+    the same is suggested now, `completion` is this one, with its times and counts."""
 
     def token(self, token: int | None) -> Token:
         """A token of the tree or of a step."""
@@ -103,7 +104,9 @@ def gather(
         **answer.timing_ms,
         "total": 1e3 * (perf_counter() - started),
     }
-    completion = first or present(snapshot, replace(answer, timing_ms=timing))
+    completion = present(snapshot, replace(answer, timing_ms=timing))
+    if first is not None and _texts(first) == _texts(completion):
+        completion = first
     prompt = trace.prompt
     assert prompt is not None
     item = completion.items[0] if completion.items else None
@@ -135,7 +138,7 @@ def gather(
         tree=tree,
         steps=tuple(trace.steps),
         spelled={token: vocabulary[token] for token in shown if token is not None},
-        again=first is not None,
+        first=first,
     )
 
 
@@ -147,24 +150,29 @@ def around(snapshot: Snapshot, replaced: int) -> tuple[bytes, bytes]:
         replaced: Bytes after the cursor that the suggestion replaces.
     """
     text, cursor = snapshot.text, snapshot.cursor
-    first = line_bounds(text, cursor)[0]
+    first, line_end = line_bounds(text, cursor)
     for _ in range(LINES_AROUND):
         first = line_bounds(text, first - 1)[0] if first else 0
-    start = _character(text, max(first, cursor - BYTES_AROUND), cursor)
+    start = max(first, cursor - BYTES_AROUND)
+    start = first if start == first else _character(text, start, cursor)
     last = cursor + replaced
     for _ in range(LINES_AROUND):
         end = line_bounds(text, last)[1]
         last = min(end + (2 if text[end : end + 2] == b"\r\n" else 1), len(text))
     # From the start of a character to the start of one.
     stop = _character(text, min(last, cursor + replaced + BYTES_AROUND), len(text))
-    return with_lf(text[start:cursor]), with_lf(text[cursor + replaced : stop])
+    here = min(cursor, line_end)  # the cursor may stand between `\r` and `\n`
+    return with_lf(text[start:here]), with_lf(text[cursor + replaced : stop])
+
+
+def _texts(completion: Completion) -> list[str]:
+    return [item.text for item in completion.items]
 
 
 def _character(text: bytes, offset: int, end: int) -> int:
     """The first start of a character from an offset on, up to an end."""
-    while offset < end and text[offset] & 0xC0 == 0x80:
-        offset += 1
-    return offset
+    starts = (at for at in range(offset, min(offset + 4, end)) if text[at] & 0xC0 != 0x80)
+    return next(starts, min(offset, end))
 
 
 def _token(vocabulary: Vocabulary, token: int) -> Token:

@@ -82,15 +82,21 @@ def head_section(facts: Facts) -> Element:
         ),
         element("p", *_summary(facts), class_="summary"),
         _figures(facts),
-        element(
-            "p",
-            "The request was made again for this page; times and counts below are those of the "
-            "first time.",
-            class_="muted",
-        )
-        if facts.again
-        else None,
+        element("p", *_again(facts), class_="muted"),
     )
+
+
+def _again(facts: Facts) -> list[Child]:
+    """What is to be known where the request was made again for the page."""
+    first = facts.first
+    if first is None:
+        return []
+    again = "The request was made again for this page"
+    if first is facts.completion:
+        return [f"{again}; times and counts below are those of the first time."]
+    was = quote(first.items[0].text) if first.items else "Nothing"
+    since = f"{again}: since then the model has read or written more."
+    return [was, f" was suggested when it was asked for. {since}"]
 
 
 def _key(*classes: str, text: str) -> list[Child]:

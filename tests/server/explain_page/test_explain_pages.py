@@ -251,6 +251,17 @@ def test_of_an_earlier_request(tiny_completer, facts):
     assert "made again for this page" in html
 
 
+def test_of_an_earlier_request_with_another_answer(tiny_completer, facts):
+    """Where something else is suggested now, the page is about that, and names the earlier one."""
+    item = replace(facts.completion.items[0], text="earlier</b>")
+    first = replace(facts.completion, items=(item,))
+    again = gather(tiny_completer, facts.snapshot, CompletionOptions(), first)
+    [told] = parsed(page(again)).find("header")[0].find("p", "muted")
+
+    assert again.completion.items[0].text == facts.completion.items[0].text
+    assert told.text.startswith("earlier</b> was suggested when it was asked for.")
+
+
 def test_around_starts_and_ends_with_lines():
     """Three lines before the cursor's and two after it; long ones are cut at characters."""
     lines = [f"line {number}".encode() for number in range(10)]
