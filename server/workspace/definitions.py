@@ -22,7 +22,7 @@ from types import MappingProxyType
 
 from server.snapshot import language_of
 from server.workspace.chunks import Chunk
-from server.workspace.files import State, read_source, state_of
+from server.workspace.files import LARGEST, State, is_source, read_source, state_of
 from server.workspace.modules import Modules
 from server.workspace.source_parts import Declaration, Import, Source
 from server.workspace.syntax import NOTHING, is_known, read
@@ -84,7 +84,7 @@ class Definitions:
         if not is_known(language):
             return ()
         self._opened = opened
-        source = read(language, text)
+        source = read(language, text[:LARGEST])  # imports come first
         words = set(re.findall(r"\w+", text.decode(errors="replace")))
         found: dict[Path, dict[int, Declaration]] = {}
         for one in source.imports[:MOST_IMPORTS]:
@@ -166,7 +166,9 @@ class Definitions:
         known = self._read.get(file)
         if known is None or known.state != state:
             text = read_source(self._root, file) if text is None else text
-            known = _Read(state, read(language_of(file.name), text) if text else NOTHING)
+            readable = text is not None and is_source(text)
+            source = read(language_of(file.name), text) if text and readable else NOTHING
+            known = _Read(state, source)
             self._read[file] = known
         self._read.move_to_end(file)
         while len(self._read) > REMEMBERED:
