@@ -91,7 +91,8 @@ def most_probable(scored: Scored) -> Choice:
     alive = np.arange(len(scored.tokens))
     character = b""
     while True:
-        classes = scored.bytes_at(alive, len(character))
+        first = not character
+        classes = scored.first_bytes() if first else scored.bytes_at(alive, len(character))
         chosen = _settle(checks, alive, classes, partial(_may_follow, checks, character))
         alive = alive[classes == chosen]
         if chosen == END:
@@ -103,7 +104,7 @@ def most_probable(scored: Scored) -> Choice:
     alive = alive if refused.all() else alive[~refused]
     if len(alive) > TEXTS:
         alive = alive[np.argpartition(-checks.shares[alive], TEXTS)[:TEXTS]]
-    texts = [scored.leaf(int(index)).visible for index in alive]
+    texts = [scored.visible(int(index)) for index in alive]
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     classes = np.array([numbers[text] for text in texts])
     chosen = _settle(checks, alive, classes, lambda _: True)
@@ -154,7 +155,7 @@ def _settle(
     """
     upper = np.bincount(classes, weights=checks.shares[alive]).astype(np.float64)
     lower = np.zeros(len(upper))
-    for position in np.flatnonzero(np.isin(alive, list(checks.known))):
+    for position in np.flatnonzero(np.isin(alive, list(checks.known))) if checks.known else ():
         index = int(alive[position])
         if checks.known[index]:
             lower[classes[position]] += checks.shares[index]
@@ -163,7 +164,7 @@ def _settle(
     queues: dict[int, list[int]] = {}
     checked = 0
     while checked < CHECKS:
-        contenders = _two_largest(upper)
+        contenders = _twolargest(upper)
         leader, second = contenders
         if lower[leader] > 0 and (second is None or lower[leader] >= upper[second]):
             return leader
@@ -171,7 +172,8 @@ def _settle(
         for contender in opened:
             members = alive[classes == contender]
             if viable(contender):
-                members = members[np.argsort(-checks.shares[members], kind="stable")]
+                # Known ones are left out, and no more than this are looked at.
+                members = largest(members, checks.shares[members], CHECKS + len(checks.known))
                 queues[contender] = [i for i in members.tolist() if i not in checks.known][::-1]
             else:
                 checks.drop(members)
@@ -199,7 +201,17 @@ def _settle(
     return int(classes[np.argmax(checks.shares[alive])])
 
 
-def _two_largest(values: NDArray[np.float64]) -> tuple[int, int | None]:
+def largest(
+    indices: NDArray[np.int64], shares: NDArray[np.float64], count: int
+) -> NDArray[np.int64]:
+    """At least so many of some leaves, largest share first; equal ones in their order."""
+    if len(indices) > 2 * count:
+        large = shares >= np.partition(shares, -count)[-count]
+        indices, shares = indices[large], shares[large]
+    return indices[np.argsort(-shares, kind="stable")]
+
+
+def _twolargest(values: NDArray[np.float64]) -> tuple[int, int | None]:
     """Indices of the largest value and of the next one (None if there is only one value)."""
     first = int(np.argmax(values))
     if len(values) < 2:

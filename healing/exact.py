@@ -149,14 +149,30 @@ class Scored:
             offset: In bytes.
         """
         vocabulary = self.tree.tokenization.vocabulary
-        starts = np.array([boundary.start for boundary in self.tree.boundaries])
-        at = len(self.tree.typed) - starts[self.owners[indices]] + offset
+        owed = np.array([len(self.tree.typed) - one.start for one in self.tree.boundaries])
         tokens = self.tokens[indices]
+        places = vocabulary.offsets[tokens] + (owed + offset)[self.owners[indices]]
+        shown = (tokens >= 0) & (places < vocabulary.offsets[tokens + 1])
         found = np.full(len(indices), 256)
-        shown = (tokens >= 0) & (at < np.diff(vocabulary.offsets)[tokens])
-        places = vocabulary.offsets[tokens[shown]] + at[shown]
-        found[shown] = np.frombuffer(vocabulary.blob, dtype=np.uint8)[places]
+        found[shown] = np.frombuffer(vocabulary.blob, dtype=np.uint8)[places[shown]]
         return found
+
+    def first_bytes(self) -> NDArray[np.int64]:
+        """The first byte that each leaf shows, as `bytes_at` has it.
+
+        Nearly all leaves start at the cursor: they are all tokens, in the order of the trie.
+        """
+        result = np.empty(len(self.tokens), dtype=np.int64)
+        ends = np.searchsorted(self.owners, np.arange(len(self.tree.boundaries)), side="right")
+        start = 0
+        for boundary, end in zip(self.tree.boundaries, ends.tolist(), strict=True):
+            if boundary.start == len(self.tree.typed) and end > start:
+                known = self.tree.tokenization.trie.first_bytes
+                result[start : start + len(known)] = known
+                start += len(known)
+            result[start:end] = self.bytes_at(np.arange(start, end), 0)
+            start = end
+        return result
 
     def by_probability(self) -> Iterator[int]:
         """Indices, most probable leaf first; the long tail is sorted only when it is reached."""
@@ -180,7 +196,7 @@ def unscored(tree: CoveringTree, rows: Rows, negligible: float = 0.0) -> list[Pa
     """
     inner = sorted({tree.trunk, *map(tree.path, range(len(tree.nodes)))}, key=lambda p: (len(p), p))
     missing = [path for path in inner if path not in rows]
-    if not negligible or tree.trunk not in rows:
+    if not missing or not negligible or tree.trunk not in rows:
         return missing
     scored = score(tree, rows, ())
     needed: list[Path] = []

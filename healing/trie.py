@@ -18,6 +18,7 @@ Only tokens that may spell text are in it: never control, unknown, unused or add
 import sys
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,11 @@ class PrefixTrie:
     """The bytes of the tokens, ascending."""
     ids: NDArray[np.int64]
     """Shape (n,): the id of each spelling."""
+
+    @cached_property
+    def first_bytes(self) -> NDArray[np.uint8]:
+        """Shape (n,): the first byte of each token; none is empty."""
+        return np.array([spelling[0] for spelling in self.spellings], dtype=np.uint8)
 
     @staticmethod
     def build(vocabulary: Vocabulary) -> "PrefixTrie":

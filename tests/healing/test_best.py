@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from healing import exact
-from healing.best import draw, most_probable
+from healing.best import draw, largest, most_probable
 from healing.sampling import Sampling
 from healing.unfinished import unfinished_tail
 from tests.healing import toy
@@ -60,6 +60,36 @@ class TestMostProbable:
         assert set(choice.reading.leaves) <= set(full.leaves)
         shares = np.exp([leaf.logprob - choice.reading.logprob for leaf in choice.reading.leaves])
         assert abs(shares.sum() + choice.reading.unchecked - 1) < 1e-9
+
+
+class TestShortcuts:
+    """What spares work changes nothing."""
+
+    @settings(deadline=None, max_examples=100)
+    @given(st.sampled_from(sorted(toy.SPLITS)), st.text(toy.ASCII, max_size=8), st.integers(0, 999))
+    def test_first_bytes(self, name, typed, seed):
+        """Those of whole runs of tokens are what a look at each leaf finds."""
+        tokenization = toy.toy(name)[1]
+        scored = healed(
+            typed.encode(), tokenization, toy.TableModel(len(tokenization.vocabulary), seed)
+        )
+        plain = [scored.visible(index)[:1] for index in range(len(scored.tokens))]
+
+        found = scored.first_bytes()
+
+        assert [bytes([byte]) if byte < 256 else b"" for byte in found] == plain
+        assert np.array_equal(found, scored.bytes_at(np.arange(len(plain)), 0))
+
+    @given(st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.3]), max_size=40), st.integers(1, 12))
+    def test_largest(self, shares, count):
+        """The start of a whole sort, as long as is asked for at least; equal ones in order."""
+        indices = np.arange(len(shares)) * 3
+        order = np.argsort(-np.array(shares), kind="stable")
+
+        found = largest(indices, np.array(shares), count)
+
+        assert len(found) >= min(count, len(shares))
+        assert found.tolist() == (3 * order[: len(found)]).tolist()
 
 
 class TestDraw:
