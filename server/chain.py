@@ -113,7 +113,7 @@ class Chain:
             return False
         held = token == self._guess.tokens[0]
         self._drafting.gains.saw(self._guess.matches[0], held)
-        self._guess = self._guess.without_first() if held else Guess()
+        self._guess = self._guess.without_first()
         return held
 
     def _keep(self) -> None:
@@ -124,13 +124,14 @@ class Chain:
 
     def _draft(self, most: int) -> tuple[int, ...]:
         """Tokens to evaluate after the one that was chosen."""
+        self._guess = Guess()
         info = self._engine.info
         room = min(most - 1, info.context_tokens - len(self) - 1)
         if self._drafting is None or not info.trees or room <= 0:
             return ()
         self._guess = self._drafting.guess(bytes(self._stitch.text))
         length = self._drafting.gains.best_length(self._guess.matches[:room])
-        return self._wanted(self._guess.tokens[:length])
+        return self._wanted(self._guess.tokens[:length]) if length else ()
 
     def _wanted(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
         """Those that come before the text is all that is wanted."""
