@@ -31,6 +31,7 @@ from server.bench.typing.typist import Typist
 from server.client import ServerClient
 from server.completion import engine_options_of, model_path
 from server.engine.llama_load import usable_cores
+from server.snapshot import language_of
 from server.terminal import make_console
 from server.via_server import server_settings
 
@@ -102,7 +103,9 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
 def _parts(files: tuple[str, ...], options: TypingArguments) -> Parts:
     seed = options["seed"]
     if files:
-        return {", ".join(files): partial(given_files, files, seed)}
+        languages = dict.fromkeys(map(language_of, files))
+        groups = [[name for name in files if language_of(name) == one] for one in languages]
+        return {", ".join(names): partial(given_files, names, seed) for names in groups}
     names = projects_of(options["projects"], options["languages"])
     return {name: partial(project_files, name, seed) for name in names}
 

@@ -247,7 +247,9 @@ class Typist:
         kept = len(hole.typed) - suggestion.removed_before
         for part in (line, word):
             right = hole.agrees(part, suggestion.removed_before)
-            if right and hole.costs[kept + len(part)] - hole.costs[kept] > 1:
+            # Blanks that go would have to be deleted, too.
+            deletions = int(suggestion.removed_before > 0)
+            if right and hole.costs[kept + len(part)] - hole.costs[kept] + deletions > 1:
                 return len(part)
         possible = hole.is_right and kept >= 0 and suggestion.mistaken
         wrong = not hole.agrees(line, suggestion.removed_before)
