@@ -275,7 +275,7 @@ def first_section(facts: Facts) -> Element | None:
     more = f"and {count(hidden, 'more text')}" if hidden else "and all others"
     said = (
         "A person sees text, not tokens: where several ways show the same text, their "
-        "probabilities add up. "
+        "probabilities add up. What the grammar refuses does not count here. "
     )
     if facts.completion.healing.mode == "exact" and not shown[0].taken:
         said += (

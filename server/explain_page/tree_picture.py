@@ -5,7 +5,7 @@ cursor is one line through all of them::
 
     you typed   i m p o r t   n u m p |
                 [ import  ]           |                     kept
-                          └[ n ]      |                     in all 2.2 %
+                          └[ n ]      |                     together 2.2 %
                                └[ump]─[er]                   1 in 400,000
                           └[ numpy    |y ]  ##########       97.8 %
 
@@ -247,7 +247,7 @@ def _draw_below(
         _box(canvas, seen.start, seen.end, tree.typed, "box again typed" if typed else "box again")
         step = "" if seen.step is None else f": {log_of(seen.step)} after what is before it"
         title = element("title", f"token {seen.token}{step}")
-        said = f"in all {likely(seen.share)}" if seen.share else "too improbable to be asked about"
+        said = f"together {likely(seen.share)}" if seen.share else "too improbable to be asked about"
         said += " · as it was typed" if typed else ""
         canvas.drawn.append(_note(canvas, title, said))
         canvas.rows += 1

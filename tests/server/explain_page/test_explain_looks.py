@@ -1,7 +1,5 @@
 """The page in a real browser: styled in spite of its policy, light and dark, and quiet."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import matplotlib.image
@@ -11,8 +9,7 @@ from server.completer import CompletionOptions
 from server.explain_page.facts import gather
 from server.explain_page.page import page
 from server.snapshot import Snapshot
-
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+from tests.server.explain_page.browser import CHROMIUM, chromium, take_picture
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 
@@ -29,23 +26,13 @@ def file(tiny_completer, tmp_path_factory) -> Path:
     return written
 
 
-def chromium(file: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
-    """Open a page without a window."""
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-    home = f"--user-data-dir={file.parent / 'profile'}"
-    return subprocess.run(
-        [*command, home, *options, file.as_uri()], check=True, capture_output=True, timeout=120
-    )
-
-
 @pytest.mark.parametrize(
-    ("scheme", "background"), [("1", (251, 250, 248)), ("0", (22, 24, 28))], ids=["light", "dark"]
+    ("dark", "background"), [(False, (251, 250, 248)), (True, (22, 24, 28))], ids=["light", "dark"]
 )
-def test_colours_follow_the_person(file, scheme, background):
+def test_colours_follow_the_person(file, dark, background):
     """The style is allowed by the policy, and follows the system's preference."""
-    picture = file.parent / f"{scheme}.png"
-    preference = f"--blink-settings=preferredColorScheme={scheme}"
-    chromium(file, preference, "--window-size=900,700", f"--screenshot={picture}")
+    picture = file.parent / f"{dark}.png"
+    take_picture(file, picture, 900, 700, dark=dark)
 
     pixels = matplotlib.image.imread(picture)
     corner = tuple(round(255 * float(value)) for value in pixels[3, 3, :3])
@@ -55,7 +42,7 @@ def test_colours_follow_the_person(file, scheme, background):
 
 def test_nothing_runs(file):
     """What the document spells stays text in the browser's own view of the page."""
-    seen = chromium(file, "--dump-dom").stdout.decode()
+    seen = chromium(file, "--dump-dom").decode()
 
     assert "<title>a.py:1:" in seen
     assert "<script" not in seen

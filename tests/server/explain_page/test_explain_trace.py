@@ -11,9 +11,11 @@ from healing.covers import ROOT
 from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling, log_normaliser
 from server.choosing import Choice
+from server.completer import CompletionOptions
 from server.decoding import METHODS, generate
 from server.explain_page.trace import ALTERNATIVES, Trace
 from server.prompt import Prompt
+from server.snapshot import Snapshot
 from tests.server.engines import Watched
 from tests.server.masks import ToyMask, brackets, closed, no_doubles
 
@@ -166,3 +168,21 @@ def test_the_tree_is_read_later(write):
     assert any(leaf.verdict == "refused" for leaf in tree.leaves) == any(
         not no_doubles(leaf.visible) for leaf in tree.leaves
     )
+
+
+def test_guesses_that_hold_are_steps_like_others(tiny_completer):
+    """Tokens that were guessed and checked together are kept one by one, in their order."""
+    text = b"total = total + total\n" * 6 + b"total = to"
+    snapshot = Snapshot("a.py", 0, text, len(text), "plaintext")
+    options = CompletionOptions(max_tokens=24, multiline="always")
+    tiny_completer.answer(snapshot, options)  # what it writes is a guess from now on
+    vocabulary = tiny_completer.tokenization.vocabulary
+    trace = Trace(vocabulary, tiny_completer.engine.stops)
+
+    generation = tiny_completer.answer(snapshot, options, watcher=trace).generation
+
+    chosen = [math.log(step.share) for step in trace.steps if step.token is not None]
+    assert chosen == pytest.approx(list(generation.logprobs[1:]))
+    later = b"".join(vocabulary[step.token] for step in trace.steps if step.token is not None)
+    taken = next(leaf for leaf in trace.tree.leaves if leaf.taken)
+    assert (taken.visible + later).startswith(generation.text)

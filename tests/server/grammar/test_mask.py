@@ -265,3 +265,29 @@ class TestNeverInTheWay:
         assert mask.allows(b"]")
         assert mask.may_end()
         assert "checked no further" in mask.report().reason
+
+
+@given(st.lists(signs, max_size=8), st.data())
+def test_a_twin_has_no_consequences(questions, data):
+    """Whatever twins are asked and told, the mask answers and reports as if there were none."""
+    mask, alone = (mask_at(b"(a[", b"])\n", inside=True) for _ in range(2))
+    twins = []
+    for question in questions:
+        twins.append(mask.twin())
+        for twin in twins:
+            twin.may_end()
+            if twin.allows(question) and data.draw(st.booleans()):
+                twin.push(question)
+
+        assert mask.fitting(question) == alone.fitting(question)
+        assert mask.may_end() == alone.may_end()
+        allowed = [one.allows(question) for one in (mask, alone)]
+        assert allowed[0] == allowed[1]
+        if allowed[0]:
+            mask.push(question)
+            alone.push(question)
+
+    assert mask.fits(20) == alone.fits(20)
+    assert mask.wanted == alone.wanted
+    one, other = mask.report(), alone.report()
+    assert (one.checks, one.refused, one.reason) == (other.checks, other.refused, other.reason)
