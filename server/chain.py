@@ -124,7 +124,6 @@ class Chain:
 
     def _draft(self, most: int) -> tuple[int, ...]:
         """Tokens to evaluate after the one that was chosen."""
-        self._guess = Guess()
         info = self._engine.info
         room = min(most - 1, info.context_tokens - len(self) - 1)
         if self._drafting is None or not info.trees or room <= 0:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
+from healing.stitch import Stitch
+from server.chain import Chain
 from server.decoding import METHODS, generate
 from server.draft_gains import LONGEST
 from server.drafting import Guess
@@ -32,6 +34,8 @@ class Hashed(Watched):
 
     def evaluate(self, slot, nodes, want):
         self.sizes.append(len(nodes))
+        deepest = max((len(path_tokens(nodes, node)) for node in want), default=0)
+        assert len(slot.tokens) + deepest <= self.info.context_tokens
         rows = self.engine.evaluate(slot, nodes, want)
         return [
             self.row([*slot.tokens, *path_tokens(nodes, node)][-2:], len(row))
@@ -50,10 +54,12 @@ class Told:
 
     random: np.random.Generator
     told: list = field(default_factory=list)
+    timed: list = field(default_factory=list)
 
     def took(self, size, seconds):
         assert 1 <= size <= LONGEST + 1
         assert seconds >= 0
+        self.timed.append(size)
 
     def saw(self, match, held):
         self.told.append(held)
@@ -179,9 +185,42 @@ def test_accepted_tokens_need_no_pass(write, tiny_completer):
     generation, _, _, tokens = write(scripted, "off", b"", drafts, tokens=100)
 
     assert tokens[3:] == script
+    assert generation.prompt == 3
     assert (generation.drafted, generation.accepted) == (len(script) - 1, len(script) - 1)
     assert scripted.passes == 2  # the prompt, and all of the text
     assert drafts.gains.told == [True] * (len(script) - 1)
+    assert drafts.gains.timed == [len(script)]
+
+
+def test_a_text_that_ends_in_a_draft(write, tiny_completer):
+    """The end of the text refuses what was drafted for after it."""
+    engine = tiny_completer.engine
+    script = tiny_completer.tokenization.encode(b"pass")
+    scripted = Counted(engine, script)
+    drafts = Adversary(0)
+    drafts.guess = lambda text: Guess((65, 66), (4, 5))
+    drafts.gains.best_length = len
+
+    generation, *_, tokens = write(scripted, "off", b"", drafts, tokens=100)
+
+    assert tokens[3:] == script
+    assert (generation.text, generation.ended) == (b"pass", "stop token")
+    assert drafts.gains.told == [False] * len(script)
+
+
+def test_only_steps_are_timed(tiny_completer):
+    """A pass that also reads a part of the prompt says nothing of what a draft costs."""
+    engine = tiny_completer.engine
+    drafts = Adversary(0, (), b"", engine.vocabulary)
+    slot = engine.open([65, 66, 67])
+    with Chain(engine, slot, Stitch(), lambda _: False, drafts) as chain:
+        chain.after(68, 1)
+        assert drafts.gains.timed == []
+        chain.after(69, 1)
+        assert len(chain) == 5
+
+    assert drafts.gains.timed == [1]
+    assert slot.tokens == [65, 66, 67, 68, 69]
 
 
 class Counted(Scripted):
