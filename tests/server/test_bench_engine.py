@@ -231,6 +231,7 @@ class TestSteps:
             assert 0 < figures["share"] < 1
             assert figures["parts_us"]["confidence"]["median"] > 0
         assert found["no_grammar"]["parts_us"]["grammar"]["mean"] == 0
+        assert found["warm_us"]["count"] > 0
 
 
 class TestBatches:

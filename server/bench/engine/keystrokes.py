@@ -52,7 +52,7 @@ PARTS = (
     Part("drafts", Drafting, "guess"),
     Part("writing", server.completer, "generate"),
     Part("fitting", server.completer, "fits_of"),
-    Part("showing", server.completer, "present"),
+    Part("showing", server.answers, "present"),
     *(Part(ENGINE, Remembering, name) for name in ("open", "evaluate", "keep")),
 )
 NAMES = tuple(dict.fromkeys(part.name for part in PARTS if part.name != ENGINE))

@@ -4,22 +4,28 @@ Functions of Python's standard library are gone on with, under their grammar, as
 for dozens of tokens each. A step is from one call of the engine to the next one; those that heal or
 check a draft are left out. The watch tells what each part takes; `loop` is what is left.
 
+Beside a model on the CPU everything of ours comes from memory anew in each step, as the weights go
+through all caches in between. So the same is measured beside a model whose answers are remembered:
+that is what is left of it beside a GPU (without what is in `engine`).
+
 What is not here: what a keystroke costs before the first pass (`keystrokes`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter, thread_time
-from typing import Any
+from typing import Any, cast
 
 import server.choosing
 import server.completer
+from server.bench.engine.remembering import Remembering
 from server.bench.engine.timing import spread
 from server.bench.engine.watch import WORK, Part, Watch, cost
 from server.bench.holes import Hole, holes, standard_library
 from server.choosing import Chooser
 from server.completer import Completer, CompletionOptions
 from server.drafting import Drafting, drafter_for
+from server.engine import TokenEngine
 from server.engine.llama import LlamaEngine
 from server.engine.llama_library import load_library
 from server.grammar.grammar_mask import GrammarMask
@@ -42,6 +48,8 @@ def parts() -> tuple[Part, ...]:
         Part(MODEL, library, "llama_get_logits_ith", work=True),  # waits for a GPU
         Part("engine", LlamaEngine, "evaluate"),
         Part("engine", LlamaEngine, "keep"),
+        Part("engine", Remembering, "evaluate"),
+        Part("engine", Remembering, "keep"),
         Part("choice", Chooser, "__call__"),
         Part("confidence", server.choosing, "log_normaliser"),
         *(
@@ -71,7 +79,12 @@ class Step:
     @property
     def ours(self) -> float:
         """All but the passes of the model."""
-        return self.whole - self.parts[MODEL]
+        return self.whole - self.parts.get(MODEL, 0.0)
+
+    @property
+    def above(self) -> float:
+        """All that is ours, but for the engine."""
+        return self.ours - self.parts["engine"]
 
 
 class _Recorder:
@@ -88,7 +101,7 @@ class _Recorder:
             return
         now, worked, times = perf_counter(), thread_time(), self.watch.take()
         if self._began is not None and self._is_plain:
-            whole, work = now - self._began[0], worked - self._began[1] - times.pop(WORK)
+            whole, work = now - self._began[0], worked - self._began[1] - times.pop(WORK, 0.0)
             rest = whole - sum(times.values())
             self.steps.append(Step(whole, work, {**times, LOOP: rest}))
         _, _, nodes, want = arguments
@@ -102,16 +115,21 @@ class _Recorder:
 
 def measure(completer: Completer, count: int, seed: int) -> dict[str, Any]:
     """The cost of so many steps, with the grammar and without, by part, in microseconds."""
-    recorders = {name: _Recorder() for name in MODES}
+    recorders, warm = {name: _Recorder() for name in MODES}, _Recorder()
     for number, hole in enumerate(_blocks(seed)):
         # Turns at being first: what is found out of a token is remembered.
         for name in sorted(MODES, reverse=bool(number % 2)):
             _write(completer, hole, MODES[name], recorders[name])
+        engine = cast("TokenEngine", Remembering(completer.engine))
+        remembering = Completer(engine, completer.tokenization, exact=True)
+        for recorder in (_Recorder(), warm):  # the first time, the model is asked
+            _write(remembering, hole, "auto", recorder)
         if all(len(recorder.steps) >= count for recorder in recorders.values()):
             break
     return {
         "clock_us_a_call": round(1e6 * cost(), 3),
         **{name: _figures(recorder.steps[:count]) for name, recorder in recorders.items()},
+        "warm_us": spread([1e6 * step.above for step in warm.steps]),
     }
 
 
@@ -138,7 +156,7 @@ def _figures(steps: Sequence[Step]) -> dict[str, Any]:
     return {
         "ours_us": spread([1e6 * step.ours for step in steps]),
         "work_us": spread([1e6 * step.work for step in steps]),
-        "model_us": spread([1e6 * step.parts[MODEL] for step in steps]),
+        "model_us": spread([1e6 * (step.whole - step.ours) for step in steps]),
         "share": round(ours / whole, 5),
         "parts_us": {
             name: spread([1e6 * step.parts.get(name, 0.0) for step in steps]) for name in NAMES
