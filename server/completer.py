@@ -258,7 +258,7 @@ class Completer:
 
     def prompts_ahead(self, snapshot: Snapshot, options: CompletionOptions) -> list[Prompt]:
         """The prompts that are worth reading at a place when there is time, smallest first."""
-        return self.prompts.ahead(self._site(snapshot, options))
+        return self.prompts.ahead(self._site(snapshot, options), self._recall)
 
     def forget(self, document: str) -> None:
         """Free what is remembered of a document."""

@@ -89,13 +89,19 @@ class PromptChoice:
                 return prompt
         return first
 
-    def ahead(self, site: Site) -> list[Prompt]:
+    def ahead(
+        self, site: Site, recall: Callable[[Prompt], object] = lambda _: None
+    ) -> list[Prompt]:
         """What is worth reading at a place when there is time: the chosen prompt, larger ones.
 
         Last comes the prompt that will be the largest one when some more lines are written. Its
         beginning is there when the start of the window moves to it.
+
+        Args:
+            site: The place.
+            recall: As in `choose`.
         """
-        chosen = self.choose(site)
+        chosen = self.choose(site, recall)
         smallest, *larger = self._budgets(site)
         prompts = [self._build(site, budget, smallest) for budget in larger]
         found = [chosen, *(prompt for prompt in prompts if len(prompt.head) > len(chosen.head))]

@@ -25,7 +25,7 @@ from urllib.parse import unquote, urlsplit
 from server.engine import TokenEngine
 from server.errors import EngineError
 from server.secret_files import is_secret
-from server.state_store import PROMPTS, State, StateStore, delete_all
+from server.state_store import PROMPTS, Kept, State, StateStore, delete_all
 
 logger = logging.getLogger("midtoken.warm_start")
 
@@ -34,6 +34,12 @@ LEAST_ON_CPU, LEAST_ON_GPU = 32, 256
 
 WORTH = 0.5
 """The part of what would have to be read that a state must save: it takes another text's place."""
+
+COVERED = 0.75
+"""While the model goes on, a prompt of which this part is on disk is not written."""
+
+FINISH_S = 1.0
+"""When the model ends, nothing is begun after so long: editors wait two seconds for a server."""
 
 DOCUMENTS = 4
 """Documents whose last prompts are noted: as many as the engine has slots."""
@@ -76,9 +82,7 @@ class WarmStart:
         missing = len(tokens) - held
         if missing < self._least:
             return 0
-        whole = engine.info.memory != "attention" or not engine.info.trees
-        room = engine.info.context_tokens - 1
-        found = self._store.find(tokens, longest=room, whole=whole)
+        found = self._find(tokens)
         if found is None:
             return 0
         kept, common = found
@@ -109,35 +113,54 @@ class WarmStart:
         while len(self._noted) > DOCUMENTS:
             self._noted.popitem(last=False)
 
-    def take(self) -> Taken | None:
-        """The next state that is to be written; None if all that are noted are on disk or gone.
+    def take(self, *, last: bool = False) -> Taken | None:
+        """The next state that is to be written; None if there is none.
 
-        Prompts that were used last come first.
+        Prompts that were used last come first. What is gone from memory is forgotten.
+
+        Args:
+            last: The engine is about to end. Before that, a prompt waits that has most of its text
+                on disk already: one line more is no reason to write it all again.
         """
         try:
-            while self._noted:
-                uri, prompts = self._noted.popitem()
-                head = prompts.pop()
-                if prompts:
-                    self._noted[uri] = prompts
+            for uri, head in self._last_first():
                 # The last token is read again, and the row after it is known then. Memories that
                 # can't be cut have nothing but the whole.
                 texts = (head[:-1], head)
-                if any(self._store.has(uri, text) for text in texts):
-                    continue
-                for text in texts:
-                    state = self._engine.save(text)
-                    if state is not None:
-                        return Taken(self._store, uri, text, state)
+                if not any(self._store.has(uri, text) for text in texts):
+                    if not last and self._is_covered(head):
+                        continue
+                    for text in texts:
+                        state = self._engine.save(text)
+                        if state is not None:
+                            self._noted[uri].remove(head)
+                            return Taken(self._store, uri, text, state)
+                self._noted[uri].remove(head)
         except EngineError as error:  # the model's file has changed, or there is none any more
             logger.info("no state is kept: %s", error)
             self._noted.clear()
         return None
 
     def finish(self) -> None:
-        """The engine is about to end: write everything that is noted."""
-        while (taken := self.take()) is not None:
+        """The engine is about to end: write what is noted, as far as there is time."""
+        deadline = perf_counter() + FINISH_S
+        while perf_counter() < deadline and (taken := self.take(last=True)) is not None:
             taken.write()
+
+    def _last_first(self) -> list[tuple[str, tuple[int, ...]]]:
+        """What is noted, used last coming first."""
+        documents = reversed(self._noted.items())
+        return [(uri, head) for uri, prompts in documents for head in reversed(prompts)]
+
+    def _is_covered(self, head: tuple[int, ...]) -> bool:
+        found = self._find(head)
+        return found is not None and found[1] >= COVERED * len(head)
+
+    def _find(self, tokens: Sequence[int]) -> tuple[Kept, int] | None:
+        """The state on disk that is of most use for a prompt, and how much of it that is."""
+        info = self._engine.info
+        whole = info.memory != "attention" or not info.trees
+        return self._store.find(tokens, longest=info.context_tokens - 1, whole=whole)
 
 
 def warm_start(engine: TokenEngine, folder: Path, megabytes: int) -> WarmStart | None:

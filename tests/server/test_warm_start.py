@@ -90,6 +90,15 @@ def test_a_memory_that_refuses(start, monkeypatch):
     assert text_of(completer.complete(DOCUMENT, OPTIONS)) in texts
 
 
+def test_reading_ahead(start):
+    """What would be read ahead is taken from disk as well."""
+    _, completer = restart(start)
+    [prompt, *_] = completer.prompts_ahead(DOCUMENT, OPTIONS)
+
+    assert completer.engine.held(prompt.head) == len(prompt.head) - 1
+    assert completer.engine.evaluated_tokens == 0
+
+
 def test_elsewhere_in_the_document(start):
     """A prompt that begins alike uses what it shares; where memory can be cut."""
     _, completer = restart(start)
@@ -177,6 +186,20 @@ class TestWhatIsKept:
         assert completer.warm.take() is None
         assert path.stat().st_mtime > old
 
+    def test_not_for_a_line_more(self, start, folder):
+        """What is mostly on disk is written at the end only, and then it is."""
+        completer = start()
+        completer.complete(DOCUMENT, OPTIONS)
+        completer.warm.take().write()
+        longer = snapshot_of("def f(path, numbers):\n" + "".join(LINES[:5]) + "    x = 1\n")
+        completer.complete(longer, OPTIONS)
+
+        assert completer.warm.take() is None
+        completer.close()
+        assert len(files_in(folder)) == 2
+        again = start().complete(longer, OPTIONS)
+        assert again.tokens.reused >= again.tokens.prompt - 16
+
     def test_the_last_prompts(self, start, folder):
         """Of a document two, newest first; of documents as many as there are slots."""
         completer = start()
@@ -223,6 +246,18 @@ class TestWhatIsKept:
         completer.complete(DOCUMENT, OPTIONS)
         completer.close()
         assert not folder.exists()
+
+    def test_the_end_is_not_put_off(self, start, folder, monkeypatch):
+        """A slow disk gets what was used last, and no more is begun after a while."""
+        completer = start()
+        for number in range(3):
+            document = snapshot_of("".join(LINES[number:][:4]), uri=f"{number}.py")
+            completer.complete(document, OPTIONS)
+        monkeypatch.setattr("server.warm_start.FINISH_S", 0.0)
+        monkeypatch.setattr("server.warm_start.perf_counter", iter((0.0, -1.0, 1.0)).__next__)
+        completer.close()
+
+        assert len(files_in(folder)) == 1
 
 
 class TestFailing:
