@@ -258,6 +258,24 @@ class TestCommand:
         for label in ("keystrokes saved", "without the model", "event loop", "waiting shortened"):
             assert label in " ".join(result.out.decode().split())
 
+    def test_both(self, tiny_file, tmp_path):
+        """With the peer, both are beside each other, and everything is written down."""
+        path = tmp_path / "a.py"
+        path.write_text(FUNCTION + "\n")
+        options = ("--model", tiny_file(), "--threads", 1, "--context-size", 1024)
+        out = tmp_path / "out"
+        more = ("--both", "--patient", "--fast", 100, "--out", out)
+        result = run_process("bench", "typing", path, "--keys", 5, *more, *options)
+
+        assert result.code == 0, result.error
+        assert "llama-server" in result.out.decode()
+        figures = json.loads((out / "typing.json").read_text())
+        assert [run["errors"] for run in figures["results"].values()] == [[], []]
+        assert figures["results"]["llama-server"]["answers"]["completions"] > 0
+        assert figures["settings"]["peer"]["n_batch"] == 512
+        assert (out / "typing.md").read_text().startswith("Text of")
+        assert (out / "typing.png").exists()
+
     @pytest.mark.parametrize("content", [None, "x = 1\n"], ids=["missing", "no function"])
     def test_bad_file(self, capfdbinary, monkeypatch, tiny_file, tmp_path, content):
         """A file that can't be typed is one line on standard error."""

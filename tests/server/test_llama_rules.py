@@ -1,11 +1,14 @@
 """What llama.vim's rules make of a file: the text around the cursor, chunks, and what is shown."""
 
+import doctest
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.bench import corpus, projects
+from server.bench.typing import comparison, llama_context, llama_hints
 from server.bench.typing.llama_context import (
     RING_CHUNKS,
     Context,
@@ -19,6 +22,12 @@ from server.bench.typing.suggesters import Offer
 
 FILE = ["def f(x):", "    ", "y = 1", "z = 2"]
 LONG = [f"line {number}" for number in range(1000)]
+
+
+@pytest.mark.parametrize("module", [llama_context, llama_hints, comparison, projects, corpus])
+def test_examples(module):
+    """What the docstrings show is so."""
+    assert doctest.testmod(module).failed == 0
 
 
 class TestContext:

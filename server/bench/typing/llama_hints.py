@@ -4,9 +4,9 @@ As in `autoload/llama.vim` of llama.vim 0.1.0 (Debian's `vim-llama.cpp` 0.1.0-1)
 settings: `s:cache_insert`, `s:cache_get`, `s:fim_try_hint`, `s:fim_render`. Keys of the memory are
 the whole text around the cursor, where llama.vim takes their hashes.
 
-    >>> hint_of(["def f(x):", "    retu"], 8, 1, "rn x\n\n")
-    Hint(lines=('rn x',), acceptable=True, visible=True, offer=Offer(text='rn x', removed_after=0, \
-removed_before=0, line_replaces=True))
+    >>> hint = hint_of(["def f(x):", "    g(y)"], 7, 1, "y, z")
+    >>> hint.lines, hint.offer.removed_after
+    (('y, z)',), 1)
 
 What is not here: when something is asked and shown (`llama_vim`).
 """
