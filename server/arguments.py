@@ -51,6 +51,20 @@ class ExplainArguments(RequestArguments):
     open_page: bool
 
 
+class RankArguments(EngineArguments):
+    """Options of `midtoken rank`."""
+
+    labels: str | None
+    best: int | None
+    tokens: int | None
+    whole: bool
+    per_token: bool
+    forgiving: bool
+    as_json: bool
+    context_tokens: int | None
+    stdin_filename: str | None
+
+
 class TypingArguments(EngineArguments):
     """Options of `midtoken bench typing`."""
 

@@ -25,6 +25,7 @@ from server.arguments import (
 from server.cli_options import LocationCommand, engine_options, grammar_option, request_options
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
+from server.rank_cli import rank
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,6 +41,7 @@ def cli(verbose: bool) -> None:
 
 
 cli.add_command(model)
+cli.add_command(rank)
 
 
 @cli.command(cls=LocationCommand)

@@ -46,7 +46,8 @@ from server.model_methods import bind_model_methods
 from server.option_layers import Problem, merge, read_workspace, sections_set
 from server.options import Options
 from server.own_methods import bind_own_methods
-from server.positions import Encoding, choose_encoding
+from server.positions import Encoding, Position, choose_encoding
+from server.rank_method import bind_rank_method
 from server.report import Completion
 from server.rhythm import Rhythm
 from server.server_log import prepare_log, said_in_log, set_log
@@ -278,6 +279,17 @@ class MidtokenServer(LanguageServer):
         snapshot = document.snapshot(position_of(position))
         return self._request(Wish(uri, position, automatic=False), snapshot)
 
+    def documents_now(self) -> list[Snapshot]:
+        """The open documents, each with the cursor at its start."""
+        return [document.snapshot(Position(0, 0)) for document in self.documents]
+
+    def is_current(self, request: Request) -> bool:
+        """Whether a request's document is open and as it was."""
+        try:
+            return self.documents.find(request.snapshot.uri).is_current(request.snapshot)
+        except DocumentError:
+            return False
+
     def _request(self, wish: Wish, snapshot: Snapshot) -> Request:
         return request_of(
             wish,
@@ -322,6 +334,7 @@ def create_server(backend: Backend) -> MidtokenServer:
     server = MidtokenServer(backend)
     bind_model_methods(server, lambda: server.model_options.model.name)
     bind_explain_methods(server, backend, lambda: server.last, server.request_at)
+    bind_rank_method(server, backend, server.request_at, server.documents_now, server.is_current)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:

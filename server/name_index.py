@@ -1,0 +1,46 @@
+"""The names that may stand at a place: those of its document and of others that are open.
+
+What was found in a document is kept until it changes: going through a megabyte takes a while.
+
+What is not here: how names are found (`names`), and which of them is meant (`ranking`).
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from itertools import chain
+
+from server.names import Name, merged, names_in
+from server.snapshot import Snapshot
+
+REMEMBERED = 32
+"""Documents whose names are kept."""
+
+
+class NameIndex:
+    """The names of documents. Belongs to one thread at a time."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[bytes, list[Name]]] = OrderedDict()
+
+    def at(self, snapshot: Snapshot, others: Iterable[Snapshot] = ()) -> list[bytes]:
+        """The names that may stand at a snapshot's cursor, those first that were used last before.
+
+        Args:
+            snapshot: The document. The word at its cursor is left out.
+            others: Other documents; only those of the same language are looked at.
+        """
+        own = names_in(snapshot.text, snapshot.language, snapshot.cursor)
+        same = (other for other in others if other.language == snapshot.language)
+        found = merged(own, chain.from_iterable(map(self._names, same)))
+        found.sort(key=lambda name: (name.last >= snapshot.cursor, -name.last, -name.count))
+        return [name.text for name in found]
+
+    def _names(self, document: Snapshot) -> list[Name]:
+        text, names = self._known.get(document.uri, (None, []))
+        if text != document.text:
+            names = names_in(document.text, document.language)
+            self._known[document.uri] = (document.text, names)
+        self._known.move_to_end(document.uri)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return names
