@@ -69,6 +69,10 @@ def steps_section(facts: Facts) -> Element | None:
             for one in step.best
             if one.token != step.token
         ]
+        if step is facts.steps[-1] and facts.completion.ended == "other wishes":
+            others.insert(
+                0, element("span", "not written: the text ends before it", class_="other")
+            )
         rows.append(_row(number, _chosen(facts, step), step.share, others))
     if not rows:
         return None

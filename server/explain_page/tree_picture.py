@@ -49,6 +49,8 @@ class _Canvas:
     """The x of bytes of the typed text."""
     right: float
     """Where bars start."""
+    taken: str
+    """What is said of the way that won."""
     drawn: list[Element] = field(default_factory=list)
     rows: int = 0
 
@@ -72,7 +74,9 @@ def tree_picture(facts: Facts) -> Element | None:
     cuts |= {offset for node in nodes for offset in (tree.nodes[node].start, tree.nodes[node].end)}
     columns = _columns(tree.typed, first, cuts)
     after = max([4, *(_after_cells(leaf) for leaf in leaves)])
-    canvas = _Canvas(columns, columns[cursor] + after * CELL + 16)
+    against = facts.completion.ended == "other wishes" and not facts.written
+    taken = "the best one, not written" if against else "taken"
+    canvas = _Canvas(columns, columns[cursor] + after * CELL + 16, taken)
 
     kept, end = facts.typed_tokens, sum(len(token.text) for token in trunk)
     as_typed = {tuple(token.id for token in kept[:size]) for size in range(len(kept) + 1)}
@@ -247,7 +251,9 @@ def _draw_below(
         _box(canvas, seen.start, seen.end, tree.typed, "box again typed" if typed else "box again")
         step = "" if seen.step is None else f": {log_of(seen.step)} after what is before it"
         title = element("title", f"token {seen.token}{step}")
-        said = f"together {likely(seen.share)}" if seen.share else "too improbable to be asked about"
+        said = (
+            f"together {likely(seen.share)}" if seen.share else "too improbable to be asked about"
+        )
         said += " · as it was typed" if typed else ""
         canvas.drawn.append(_note(canvas, title, said))
         canvas.rows += 1
@@ -285,7 +291,7 @@ def _draw_leaf(canvas: _Canvas, tree: SeenTree, leaf: SeenLeaf, token: Token) ->
         ),
         _note(canvas, likely(leaf.share), dx=BAR + 8, class_=f"number {state}"),
     ]
-    said = "taken" if leaf.taken else VERDICTS[leaf.verdict]
+    said = canvas.taken if leaf.taken else VERDICTS[leaf.verdict]
     if said:
         canvas.drawn.append(_note(canvas, said, dx=BAR + 122, class_=f"said {state}"))
     canvas.rows += 1

@@ -214,6 +214,21 @@ def test_many_tokens_are_counted(facts):
     assert "and 437 more tokens" in page(longer)
 
 
+def test_what_was_not_written_is_not_told_as_taken(facts):
+    """Where the grammar refuses the model's wishes, the page says that the best of the rest, or the
+    last token, was not written."""
+    completion = replace(facts.completion, ended="other wishes")
+    assert page(facts).count("not written") == 0
+
+    later = parsed(page(replace(facts, completion=completion)))
+    at_once = parsed(page(replace(facts, completion=completion, written=b"", steps=())))
+
+    *others, last = later.find("table", "steps")[0].find("tr")
+    assert "not written" in last.text
+    assert not any("not written" in row.text for row in others)
+    assert "the best one, not written" in at_once.find("svg", "tree")[0].text
+
+
 def test_a_spelled_mark_looks_like_text(tiny_completer):
     """Text that spells a special token is in no mark's frame; marks of the prompt are."""
     html = page(gather(tiny_completer, snapshot("s = '<|fim_middle|>║"), CompletionOptions()))
