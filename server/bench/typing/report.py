@@ -64,6 +64,7 @@ def comparison_rows(figures: Mapping[str, Any]) -> list[list[str]]:
     """Lines of a table: a name, a figure for each suggester, and how many times the peer's."""
     found = list(figures["results"].values())
     comparison = figures["comparison"] or {}
+    more = comparison.get("keystrokes_saved_more")
 
     def row(label: str, cells: Sequence[str], ratio: str = "") -> list[str]:
         times = comparison.get(ratio)
@@ -75,6 +76,7 @@ def comparison_rows(figures: Mapping[str, Any]) -> list[list[str]]:
             [_interval(one["keystrokes_saved_interval"], 100, " %") for one in found],
             "keystrokes_saved",
         ),
+        *([["saved more", "", "", _interval(more, 100, " %")]] if more else []),
         row("suggestions shown", [f"{one['suggestions']['shown']:,}" for one in found]),
         row("right to the end of the first line", [_part(one, "line_right") for one in found]),
         row("right in the first word", [_part(one, "word_right") for one in found]),
