@@ -51,6 +51,11 @@ class Idle:
         self._task: asyncio.Task[None] | None = None
         self._ticket = Ticket()
 
+    @property
+    def is_active(self) -> bool:
+        """Whether something is planned or being read."""
+        return self._timer is not None or not (self._task is None or self._task.done())
+
     def at(self, document: Hashable, where: Where | None) -> None:
         """Somebody works at a place: read there, when there is time. None forbids it."""
         self.stop()

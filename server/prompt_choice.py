@@ -106,7 +106,8 @@ class PromptChoice:
         prompts = [self._build(site, budget, smallest) for budget in larger]
         found = [chosen, *(prompt for prompt in prompts if len(prompt.head) > len(chosen.head))]
         largest = (smallest, *larger)[-1]
-        if (2 - NEXT_SHARE) * largest <= LARGEST_SHARE * self._engine.info.context_tokens:
+        room = LARGEST_SHARE * self._engine.info.context_tokens
+        if self._keeps_beginnings and (2 - NEXT_SHARE) * largest <= room:
             later = self._build(site, largest, smallest, spare=int(NEXT_SHARE * largest))
             half = len(later.head) // 2
             if later.head[:half] != found[-1].head[:half]:
@@ -127,8 +128,7 @@ class PromptChoice:
             return [min(site.tokens, room)]
         first = round_budget(self.reading.tokens_in(site.seconds))
         found = [min(first, room)]
-        # Where memory can't be cut, a new line makes all of a prompt worthless.
-        if info.trees and info.memory == "attention":
+        if self._keeps_beginnings:
             most = min(
                 room,
                 LARGEST_SHARE * info.context_tokens,
@@ -138,6 +138,15 @@ class PromptChoice:
             while found[-1] < largest <= most:
                 found.append(min(GROWTH * found[-1], largest))
         return found
+
+    @property
+    def _keeps_beginnings(self) -> bool:
+        """Whether a new line leaves the beginning of a prompt in memory.
+
+        It does not where memory can't be cut, or forgets.
+        """
+        info = self._engine.info
+        return info.trees and info.memory == "attention"
 
     def _build(self, site: Site, budget: int, smallest: int, spare: int = 0) -> Prompt:
         engine, info = self._engine, self._engine.info

@@ -6,7 +6,7 @@ down. What is measured differs a little every time, and prompts should not: budg
 to one of a few steps, and a speed is taken back only for one that differs a lot.
 
     >>> round_budget(97.3 * 2), round_budget(31.0)
-    (160, 40)
+    (160, 80)
 
 The memory is one small JSON file beside the cache of tables. It can be deleted at any time; one
 that is damaged or cannot be written is no memory, never an error. Two processes that write at the
@@ -28,8 +28,9 @@ import numpy as np
 from server.engine import ROOT, ModelInfo, TokenEngine
 from server.engine.table_cache import default_folder
 
-STEPS = (40, 80, 160, 320, 640, 1280, 2400)
-"""Prompt budgets in tokens; the last is some 256 lines of code."""
+STEPS = (80, 160, 320, 640, 1280, 2400)
+"""Prompt budgets in tokens: some ten lines of code, with which suggestions begin to make sense, to
+some 256."""
 READING_SECONDS = 2.0
 """How long a first prompt may take to read, where nobody says otherwise."""
 

@@ -22,7 +22,6 @@ Not here: where the hole is, and what else a prompt holds (`prompt`).
 """
 
 from itertools import accumulate
-from math import log2
 from zlib import crc32
 
 from healing.encoding import Encode
@@ -34,8 +33,8 @@ USUAL_BYTES = 4
 """Bytes of a token of code, as a rule. Where a mark is looked for must not depend on the text."""
 
 LARGEST_STEP = 3 / 8
-"""The most that the start moves by, as a part of what fits the budget. Steps are powers of two, so
-that lines that take fewer tokens make the grid coarser and leave half of it where it was."""
+"""The most that the start moves by, as a part of what fits the budget. The usual step has as many
+bytes as the budget has tokens, which is less with nearly all text, and then it is halved."""
 
 MARK_LINES = 3
 """So many lines together mark a place."""
@@ -80,7 +79,7 @@ def tokens_before(
         return encode(lines[-1])[-budget:]
     earliest = len(text) - sum(map(len, lines[taken:]))
     origin = _mark(text, USUAL_BYTES * (usual or budget))
-    start = _steady(text, origin, earliest) if earliest else 0
+    start = _steady(text, origin, earliest, usual or budget) if earliest else 0
     return encode(lead + text[start:])[-budget:]
 
 
@@ -115,19 +114,21 @@ def character_start(text: bytes, offset: int) -> int:
     return min(offset, len(text))
 
 
-def _steady(text: bytes, origin: int, earliest: int) -> int:
+def _steady(text: bytes, origin: int, earliest: int, step: int) -> int:
     """A line start at `earliest` or a little later, that stays while the text grows.
 
     Args:
         text: All text before the hole.
         origin: Where the grid begins.
         earliest: The first place that may be chosen.
+        step: Bytes that it moves by, as a rule.
     """
     fits = len(text) - earliest
-    step = 1 << int(log2(max(1.0, LARGEST_STEP * fits)))
-    target = origin + -(-(earliest - origin) // step) * step
-    start = text.find(b"\n", max(target - 1, 0)) + 1
-    # Very long lines: none starts near the grid, and most of the budget would be lost.
+    while step > LARGEST_STEP * fits and step > 1:
+        step //= 2
+    place = origin + -(-(earliest - origin) // step) * step
+    start = text.find(b"\n", max(place - 1, 0)) + 1
+    # Very long lines: none starts near the place, and most of the budget would be lost.
     return start if 0 < start < len(text) and start - earliest <= fits // 2 else earliest
 
 

@@ -17,7 +17,7 @@ from server.snapshot import Snapshot
 from server.terminal import count, duration
 
 SLOW_PREFILL = 40.0
-"""Tokens a second below which the smallest prompt takes four seconds: few people wait that long."""
+"""Tokens a second below which the smallest prompt takes longer than `READING_SECONDS`."""
 TREE_NOISE = 0.2
 """The logits of a tree may differ from those of single tokens by rounding, by 0.03 of their spread
 with 4-bit weights; another text changes them by about 1. The share that is taken for a fault."""

@@ -65,14 +65,7 @@ class Model:
 
     async def at_rest(self) -> None:
         """Wait until nothing is planned, and nothing runs."""
-        idle = self.service.idle
-        await self.until(
-            lambda: (
-                idle._timer is None
-                and (idle._task is None or idle._task.done())
-                and not self.service.is_busy
-            )
-        )
+        await self.until(lambda: not self.service.is_busy and not self.service.idle.is_active)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -250,7 +243,7 @@ class TestMeasuring:
         model.service.idle.at("a.py", lambda: None)
         model.service.idle.measure()
 
-        assert model.service.idle._timer is None
+        assert not model.service.idle.is_active
 
 
 async def test_memory_is_by_what_is_typed(model):
