@@ -173,6 +173,18 @@ class StateStore:
         self._use(kept)
         return raw[end:]
 
+    @contextmanager
+    def on_trial(self, kept: Kept) -> Iterator[None]:
+        """While the block runs, nobody finds the state: one that ends the process does so once."""
+        aside = kept.path.with_suffix(_UNFINISHED)
+        with suppress(OSError):
+            kept.path.replace(aside)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                aside.replace(kept.path)
+
     def delete(self, kept: Kept) -> None:
         """Forget a state and delete its file."""
         with self._lock:

@@ -92,7 +92,9 @@ class WarmStart:
         state = self._store.read(kept)
         if state is None:
             return 0
-        if not engine.restore(kept.tokens.tolist(), state):
+        with self._store.on_trial(kept):
+            restored = engine.restore(kept.tokens.tolist(), state)
+        if not restored:
             logger.warning("llama.cpp does not take a state of an earlier start: it is deleted")
             self._store.delete(kept)
             return 0

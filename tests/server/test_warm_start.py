@@ -301,6 +301,22 @@ class TestFailing:
         assert text_of(completer.complete(DOCUMENT, OPTIONS)) == text_of(before)
         assert not files_in(folder)
 
+    def test_a_state_that_ends_the_process(self, start, folder, monkeypatch):
+        """It does so once: who starts again does not find it."""
+        _, completer = restart(start)
+        engine, seen = completer.engine, []
+        restore = engine.restore
+
+        def dies(*state):
+            seen.append(len(StateStore(folder, engine.state_key, 1 << 20)))
+            return restore(*state)
+
+        monkeypatch.setattr(engine, "restore", dies)
+        completer.complete(DOCUMENT, OPTIONS)
+
+        assert seen == [0]
+        assert len(StateStore(folder, engine.state_key, 1 << 20)) == 1
+
     def test_too_long_for_the_memory(self, start, folder, load_tiny):
         """A state of a larger context is left for later."""
         _, small = restart(start)
