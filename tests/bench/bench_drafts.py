@@ -4,9 +4,10 @@
 
 A place is the end of a line in a function of the standard library; the rest of the function is
 taken out of its file. Each is completed both ways, one right after the other, first one way and
-then the other by turns, so that what else the machine does hits both alike. Then the function's
-author goes on typing until a character is not what was suggested, and asks again (`again`): what is
-written then is often in the last answer.
+then the other by turns, so that what else the machine does hits both alike (`new`). Then the
+function's author goes on typing until a character is not what was suggested, and asks again
+(`typed on`), or asks again after a comment was put some lines above (`edited`): what is written
+then may be in the first answer.
 
 Prints tables in Markdown. Times are of this machine at this moment; nothing is asserted. Two texts
 that differ are counted: the shape of a batch changes the last bits of the logits.
@@ -128,7 +129,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", default=DEFAULT_MODEL)
-    parser.add_argument("--places", type=int, default=16, help="places (default 16)")
+    parser.add_argument("--places", type=int, default=12, help="places (default 12)")
     parser.add_argument("--seed", type=int, default=1, help="which places (default 1)")
     parser.add_argument("--tokens", type=int, default=64, help="tokens an answer (default 64)")
     arguments = parser.parse_args()
@@ -137,19 +138,20 @@ def main() -> None:
     gains = Recorded(info.offloaded_layers / max(1, info.layers))
     drafter = Drafter(completer.tokenization, gains)
     options = CompletionOptions(multiline="auto", max_tokens=arguments.tokens)
-    first, again = [], []
+    pairs: dict[str, list[Pair]] = {"new": [], "typed on": [], "edited": []}
     for number, place in enumerate(_places(arguments.seed, arguments.places)):
         order = (None, drafter) if number % 2 else (drafter, None)
-        text = _both(completer, place, options, order, first)
+        text = _both(completer, place, options, order, pairs["new"])
+        _both(completer, _edited(place), options, order, pairs["edited"])
         going_on = _typed_on(place, text)
         if going_on is not None:
-            _both(completer, going_on, options, order[::-1], again)
+            _both(completer, going_on, options, order[::-1], pairs["typed on"])
     completer.close()
 
     print(f"{info.name} on {info.backend}, {os.cpu_count()} cores\n\n{HEAD}")
-    for name, pairs in (("first", first), ("again", again)):
-        if pairs:
-            print(row(name, pairs))
+    for name, some in pairs.items():
+        if some:
+            print(row(name, some))
     print("\n| match in bytes | guessed tokens | chosen |\n| --- | --- | --- |")
     for size, fates in gains.fates.items():
         if fates:
@@ -186,6 +188,15 @@ def _run(completer: Completer, place: Place, options: CompletionOptions) -> Run:
     seconds, processor = (ended[of] - begun[0][of] if begun else 0.0 for of in (0, 1))
     tokens = len(generation.logprobs) - 1
     return Run(generation.text, tokens, seconds, processor, generation.drafted, generation.accepted)
+
+
+def _edited(place: Place) -> Place:
+    """The place after a comment was put four lines above it, or at the start of the file."""
+    lines = place.before.split(b"\n")
+    at = max(0, len(lines) - 5)
+    indentation = lines[at][: len(lines[at]) - len(lines[at].lstrip())]
+    lines.insert(at, indentation + b"# Checked.")
+    return Place(b"\n".join(lines), place.gold, place.after)
 
 
 def _typed_on(place: Place, text: bytes) -> Place | None:
