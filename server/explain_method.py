@@ -2,6 +2,8 @@
 
 - `midtoken.showReport` (command): the report of the last suggestion, as `midtoken complete --json`
   prints it; null before the first one.
+- `midtoken.openReport` (command): opens its page outside the editor, as `window/showDocument` asks
+  the client to. For editors that have no plugin of ours.
 - `midtoken/explain` (request): `{"html"}`, the page of the last suggestion; with a `textDocument`
   and a `position`, that of a new request there; `{"problem"}`, a line for people, where there is
   none. The model is asked again, so it takes as long as a suggestion; cancelling stops it.
@@ -10,10 +12,15 @@ What is not here: what is on the page (`explain_page`).
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from server.backend import Backend
@@ -23,10 +30,15 @@ from server.explain_page.page import page
 from server.report import Completion
 from server.service import Request
 
+logger = logging.getLogger("midtoken.explain")
+
 EXPLAIN = "midtoken/explain"
 
 Last = tuple[Request, Completion]
 """A request, and what was answered."""
+
+Place = tuple[str, types.Position]
+"""A document's address, and where in it."""
 
 
 def bind_explain_methods(
@@ -44,15 +56,8 @@ def bind_explain_methods(
         request_at: A request at a place; raises DocumentError.
     """
 
-    @server.command("midtoken.showReport")
-    def report() -> dict[str, Any] | None:
-        answered = last()
-        return None if answered is None else answered[1].as_json()
-
-    @server.feature(EXPLAIN)
-    async def explain(params: Any) -> dict[str, str]:  # noqa: ANN401 (any JSON)
+    async def explained(place: Place | None) -> dict[str, str]:
         try:
-            place = _place(params)
             request, first = (
                 (last() or (None, None)) if place is None else (request_at(*place), None)
             )
@@ -67,8 +72,47 @@ def bind_explain_methods(
             return {"problem": str(error)}
         return {"html": await asyncio.to_thread(page, facts)}
 
+    @cache
+    def folder() -> TemporaryDirectory[str]:
+        """Nobody else may read it; it goes with the connection."""
+        return TemporaryDirectory(prefix="midtoken-", ignore_cleanup_errors=True)
 
-def _place(params: object) -> tuple[str, types.Position] | None:
+    def tell(message: str) -> None:
+        server.window_show_message(
+            types.ShowMessageParams(types.MessageType.Info, f"midtoken: {message}")
+        )
+
+    @server.command("midtoken.showReport")
+    def report() -> dict[str, Any] | None:
+        answered = last()
+        return None if answered is None else answered[1].as_json()
+
+    @server.command("midtoken.openReport")
+    async def open_report() -> None:
+        answer = await explained(None)
+        if "problem" in answer:
+            return tell(answer["problem"])
+        file = Path(folder().name, "report.html")
+        file.write_text(answer["html"], encoding="utf-8")
+        window = server.client_capabilities.window
+        shown = bool(window and window.show_document and window.show_document.support)
+        if shown:
+            wish = types.ShowDocumentParams(file.as_uri(), external=True)
+            try:
+                shown = (await server.window_show_document_async(wish)).success
+            except JsonRpcException as error:
+                logger.warning("the editor did not open the page: %s", error)
+                shown = False
+        if not shown:
+            tell(f"the page is {file}")
+        return None
+
+    @server.feature(EXPLAIN)
+    async def explain(params: Any) -> dict[str, str]:  # noqa: ANN401 (any JSON)
+        return await explained(_place(params))
+
+
+def _place(params: object) -> Place | None:
     """The place in a request's parameters; None if there is none."""
     uri = getattr(getattr(params, "textDocument", None), "uri", None)
     position = getattr(params, "position", None)

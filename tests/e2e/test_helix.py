@@ -3,10 +3,12 @@
 Helix hides menu entries whose filter text does not match what is typed, and counts in bytes.
 """
 
+import os
 import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import pytest
 
@@ -36,6 +38,9 @@ ASK_EVERY_S = 3.0
 ENTRY = re.compile(r"\S.* text$")
 """An entry of the menu: its text and kind, over the lines of the file."""
 
+OPENED = "opened"
+"""The file that what Helix opens outside itself is written into."""
+
 IDENTIFIER, INDENTATION, CLOSER = CASES[:3]
 
 
@@ -50,10 +55,15 @@ def editor(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Ter
     )
     (config / "languages.toml").write_text(setup + SHORT, encoding="utf-8")
     (config / "config.toml").write_text(ALONE, encoding="utf-8")
+    opener = tmp_path / "bin" / "xdg-open"
+    opener.parent.mkdir()
+    opener.write_text(f'#!/bin/sh\necho "$1" > {tmp_path / OPENED}\n', encoding="utf-8")
+    opener.chmod(0o755)
     home = {
         "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "HOME": str(tmp_path),
+        "PATH": f"{opener.parent}{os.pathsep}{os.environ['PATH']}",
     }
     path = case.write(tmp_path)
     row = case.before.count("\n") + 1
@@ -77,6 +87,20 @@ def ask_until_answered(terminal: Terminal) -> None:
     terminal.wait("the menu", shows_an_entry)
 
 
+def type_typed(terminal: Terminal, path: Path, case: Case) -> None:
+    """Type what is typed of a case."""
+    terminal.wait("the file", lambda lines: any(path.name in line for line in lines))
+    terminal.press("i" + case.typed)
+    typed = re.escape(case.typed.strip())
+    terminal.wait("what was typed", lambda lines: re.search(f"{typed}", "\n".join(lines)))
+
+
+def to_normal_mode(terminal: Terminal) -> None:
+    """Leave insert mode."""
+    terminal.press("\x1b")  # alone, or it would be the Alt of the next key
+    terminal.wait("normal mode", lambda lines: any(line.startswith(" NOR") for line in lines))
+
+
 def content_of(path: Path) -> bytes:
     """What is in a file; nothing while Helix puts a new one in its place."""
     try:
@@ -93,15 +117,11 @@ def content_of(path: Path) -> bytes:
 def test_menu(editor: tuple[Terminal, Path], case: Case) -> None:
     """The entry that is chosen gives the remainder; what follows the cursor stays."""
     terminal, path = editor
-    terminal.wait("the file", lambda lines: any(path.name in line for line in lines))
-    terminal.press("i" + case.typed)
-    typed = re.escape(case.typed.strip())
-    terminal.wait("what was typed", lambda lines: re.search(f"{typed}", "\n".join(lines)))
+    type_typed(terminal, path, case)
     ask_until_answered(terminal)
     terminal.press("\t\r")
     terminal.wait("acceptance", lambda lines: not any(map(ENTRY.search, lines)))
-    terminal.press("\x1b")  # alone, or it would be the Alt of the next key
-    terminal.wait("normal mode", lambda lines: any(line.startswith(" NOR") for line in lines))
+    to_normal_mode(terminal)
     terminal.press(":w\r")
     untouched = case.as_bytes(case.before + case.after)
     terminal.wait("the file to be written", lambda _: content_of(path) not in {b"", untouched})
@@ -110,3 +130,21 @@ def test_menu(editor: tuple[Terminal, Path], case: Case) -> None:
     assert case.fits(written), case.accepted_line(written)
     assert written.startswith((case.before + case.typed).encode())
     assert written.endswith(case.after[case.after.index("\n") :].encode())
+
+
+@pytest.mark.parametrize("editor", [IDENTIFIER], ids=["page"], indirect=True)
+def test_the_page_of_a_suggestion(editor: tuple[Terminal, Path]) -> None:
+    """A command of the README opens the page outside Helix."""
+    terminal, path = editor
+    command = ":lsp-workspace-command midtoken.openReport"
+    assert f"`{command}`" in README.read_text(encoding="utf-8")
+    type_typed(terminal, path, IDENTIFIER)
+    ask_until_answered(terminal)
+    to_normal_mode(terminal)
+    terminal.press(f"{command}\r")
+    terminal.wait("the page", lambda _: content_of(path.parent / OPENED).endswith(b"\n"))
+
+    opened = urlparse(content_of(path.parent / OPENED).decode().strip())
+    page = Path(unquote(opened.path)).read_text(encoding="utf-8")
+    assert opened.scheme == "file"
+    assert f"{path.name}:" in page

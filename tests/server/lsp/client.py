@@ -44,6 +44,8 @@ class Client:
         """What the server is told when it asks for the section `midtoken`."""
         self.asked: list[str] = []
         """Requests of the server."""
+        self.replies: dict[str, Callable[[Any], Any]] = {}
+        """What to answer to these requests, by what they ask; to others null."""
         self.editor: Editor
         self.capabilities: dict[str, Any] = {}
         self.versions: dict[str, int] = {}
@@ -181,6 +183,8 @@ class Client:
         if "method" in message and "id" in message:
             self.asked.append(message["method"])
             result = [self.settings] if message["method"] == "workspace/configuration" else None
+            if message["method"] in self.replies:
+                result = self.replies[message["method"]](message["params"])
             if self.settings is not NO_ANSWER:
                 self.send_message({"jsonrpc": "2.0", "id": message["id"], "result": result})
         async with self._news:

@@ -1,11 +1,16 @@
 """The report and the page of a suggestion, as editors get them."""
 
+import asyncio
 import json
+from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 import pytest
 
 from tests.server.explain_page.parsing import parsed
 from tests.server.lsp.client import AnsweredWithError, Client, place
+from tests.server.lsp.conftest import BUFFER_BYTES, settings
+from tests.server.lsp.editors import NEOVIM_12
 from tests.server.lsp.test_cancelling import CANCELLED, ENDLESS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -89,3 +94,55 @@ async def test_cancelled(connect):
     assert refused.value.code == CANCELLED
     client.change(URI, (None, "self.numb"))
     assert await client.menu(URI, (0, 9)) is not None
+
+
+async def open_report(client: Client) -> None:
+    """Have the page opened."""
+    command = {"command": "midtoken.openReport"}
+    assert await client.request("workspace/executeCommand", command) is None
+
+
+async def connected(port, tiny_file, **window) -> Client:
+    """An editor that says this of its windows."""
+    client = Client(*await asyncio.open_connection("127.0.0.1", port, limit=BUFFER_BYTES))
+    capabilities = NEOVIM_12.initialize()["capabilities"] | {"window": window}
+    await client.begin(NEOVIM_12, settings(tiny_file()), capabilities=capabilities)
+    await client.ready()
+    return client
+
+
+async def test_opened_outside_the_editor(port, tiny_file):
+    """The editor is asked to open a file that only this person can read."""
+    client = await connected(port, tiny_file, showDocument={"support": True})
+    wishes = []
+    client.replies["window/showDocument"] = lambda wish: wishes.append(wish) or {"success": True}
+    client.open(URI, "import os\nprint(o)\n")
+    await client.menu(URI, (1, 7))
+    for _ in range(2):
+        await open_report(client)
+
+    assert len(wishes) == 2
+    assert wishes[0] == wishes[1]
+    assert wishes[0]["external"]
+    file = Path(unquote(urlparse(wishes[0]["uri"]).path))
+    assert parsed(file.read_text("utf-8")).find("h1")[0].text.endswith("a.py:2:8")
+    assert not file.parent.stat().st_mode & 0o077
+    assert client.messages() == []
+    await client.end()
+
+
+@pytest.mark.parametrize("support", [True, False])
+async def test_told_where_it_is(port, tiny_file, support):
+    """Where the editor can't open it, or does not, a message says where the page is."""
+    client = await connected(port, tiny_file, showDocument={"support": support})
+    client.replies["window/showDocument"] = lambda _: {"success": False}
+    await open_report(client)
+    client.open(URI, "import os\nprint(o)\n")
+    await client.menu(URI, (1, 7))
+    await open_report(client)
+
+    nothing, told = client.messages()
+    assert nothing == "midtoken: there was no suggestion yet"
+    assert Path(told.removeprefix("midtoken: the page is ")).is_file()
+    assert ("window/showDocument" in client.asked) == support
+    await client.end()
