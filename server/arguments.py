@@ -65,6 +65,14 @@ class RankArguments(EngineArguments):
     stdin_filename: str | None
 
 
+class RankBenchArguments(EngineArguments):
+    """Options of `midtoken bench rank`."""
+
+    places: int
+    seed: int
+    as_json: bool
+
+
 class TypingArguments(EngineArguments):
     """Options of `midtoken bench typing`."""
 

@@ -25,7 +25,7 @@ from server.arguments import (
 from server.cli_options import LocationCommand, engine_options, grammar_option, request_options
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
-from server.rank_cli import rank
+from server.rank_cli import bench_rank, rank
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -140,6 +140,9 @@ def stats(as_json: bool, reset: bool) -> None:
 @cli.group()
 def bench() -> None:
     """Measure how well the server works on this machine."""
+
+
+bench.add_command(bench_rank)
 
 
 @bench.command()

@@ -13,7 +13,7 @@ What is not here: which of them is meant (`ranking`).
 
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 LARGEST = 1 << 20
@@ -162,21 +162,30 @@ def names_in(text: bytes, language: str, cursor: int | None = None) -> list[Name
         cursor: The word there is being typed, and is left out. Of a document larger than `LARGEST`,
             what is around it (or its beginning) is read.
     """
-    begin, end = _around(text, cursor or 0)
     typed = range(0)
     if cursor is not None:
         typed = range(word_start(text, cursor, language), word_end(text, cursor, language))
-    keywords = _KEYWORDS.get(language, frozenset())
     places: dict[bytes, list[int]] = {}
-    for found in _pattern(language).finditer(text, begin, end):
+    for name, start in occurrences(text, language, cursor or 0):
+        if start not in typed:
+            places.setdefault(name, []).append(start)
+    return [Name(name, len(where), where[-1]) for name, where in places.items()]
+
+
+def occurrences(text: bytes, language: str, around: int = 0) -> Iterator[tuple[bytes, int]]:
+    """Every name in a document with its place, as `names_in` finds them."""
+    keywords = _KEYWORDS.get(language, frozenset())
+    known: dict[bytes, bool] = {}
+    for found in _pattern(language).finditer(text, *_around(text, around)):
         name = found["name"]
-        if name is not None and found.start() not in typed:
-            places.setdefault(name, []).append(found.start())
-    return [
-        Name(name, len(where), where[-1])
-        for name, where in places.items()
-        if name not in keywords and name != b"$" and len(name) <= LONGEST and _is_text(name)
-    ]
+        if name is None:
+            continue
+        if name not in known:
+            known[name] = (
+                name not in keywords and name != b"$" and len(name) <= LONGEST and _is_text(name)
+            )
+        if known[name]:
+            yield name, found.start()
 
 
 def merged(first: Iterable[Name], others: Iterable[Name]) -> list[Name]:

@@ -167,7 +167,7 @@ def rank(
             for tree, kind, group in zip(trees, kinds, groups, strict=True)
         ]
         names = word_bytes(snapshot.language) if options.whole else frozenset[int]()
-        scores = _search(completer, prompt, origins, names, options)
+        scores = search_names(completer, prompt, origins, names, options)
     ranked = [
         _ranked(label, score, _tokens(completer, prompt, word, label) if options.per_token else 1)
         for group, found in zip(groups, scores, strict=True)
@@ -254,14 +254,22 @@ def _trees(
     return [trees[prompt.typed if kind == "start" else before] for kind in kinds]
 
 
-def _search(
+def search_names(
     completer: Completer,
     prompt: Prompt,
     origins: Sequence[Origin],
     word: frozenset[int],
     options: RankOptions,
 ) -> list[list[NameScore]]:
-    """Search until the best names are exact, or all of them, or the tokens are used up."""
+    """What is known of names when the best are exact, or all, or the tokens are used up.
+
+    Args:
+        completer: As for `rank`.
+        prompt: What comes before the texts of the origins.
+        origins: Where names go on from, at least one.
+        word: The bytes that names are made of; none if names need not end.
+        options: How far to go.
+    """
     engine = completer.engine
     trees = [origin.tree for origin in origins]
     base = common_start([tree.trunk for tree in trees])

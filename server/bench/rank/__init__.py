@@ -1,0 +1,1 @@
+"""`midtoken bench rank`: is the name that comes next among the first of all names?"""
