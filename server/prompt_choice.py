@@ -6,7 +6,8 @@ read when nothing else is to be done (`idle`). A request takes the largest that 
 Nothing is remembered of that here: the engine's memory is asked, each time.
 
 The text after the cursor is read again after each new line, whatever is in memory, since it comes
-after the text before the cursor. So larger prompts have no more of it than the first one.
+after the text before the cursor. So larger prompts have no more of it than the first one, but for
+the last: it has what is read while a person waits, and only a pause on a line makes it pay.
 
 What is not here: building a prompt (`prompt`), and reading ahead (`idle`).
 """
@@ -43,6 +44,14 @@ this part of the time for a first suggestion."""
 
 
 @dataclass(frozen=True)
+class Size:
+    """How much text a prompt may hold, in tokens."""
+
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
 class Site:
     """A place that needs a prompt."""
 
@@ -75,13 +84,13 @@ class PromptChoice:
             recall: Is given prompts before the memory is asked for them; may put back what is
                 known of them from elsewhere.
         """
-        smallest, *larger = self._budgets(site)
-        first = self._build(site, smallest, smallest)
+        smallest, *larger = self._sizes(site)
+        first = self._build(site, smallest)
         recall(first)
         free = WAITING_SHARE * self.reading.tokens_in(site.seconds)
         allowed = max(self.missing(first), free)
-        for budget in reversed(larger):
-            prompt = self._build(site, budget, smallest)
+        for size in reversed(larger):
+            prompt = self._build(site, size)
             if prompt.head == first.head:  # there is no more text
                 break
             recall(prompt)
@@ -102,13 +111,14 @@ class PromptChoice:
             recall: As in `choose`.
         """
         chosen = self.choose(site, recall)
-        smallest, *larger = self._budgets(site)
-        prompts = [self._build(site, budget, smallest) for budget in larger]
+        smallest, *larger = self._sizes(site)
+        prompts = [self._build(site, size) for size in larger]
         found = [chosen, *(prompt for prompt in prompts if len(prompt.head) > len(chosen.head))]
-        largest = (smallest, *larger)[-1]
+        largest = (smallest, *larger)[-1].before
+        spare = int(NEXT_SHARE * largest)
         room = LARGEST_SHARE * self._engine.info.context_tokens
-        if self._keeps_beginnings and (2 - NEXT_SHARE) * largest <= room:
-            later = self._build(site, largest, smallest, spare=int(NEXT_SHARE * largest))
+        if self._keeps_beginnings and 2 * largest - spare <= room:
+            later = self._build(site, Size(largest, smallest.after), spare=spare)
             half = len(later.head) // 2
             if later.head[:half] != found[-1].head[:half]:
                 found.append(later)
@@ -118,26 +128,29 @@ class PromptChoice:
         """How many tokens before what is typed are not in memory."""
         return len(prompt.head) - self._engine.held(prompt.head)
 
-    def _budgets(self, site: Site) -> list[int]:
-        """The budgets that come into question, smallest first; at least one."""
+    def _sizes(self, site: Site) -> list[Size]:
+        """The sizes that come into question, smallest first; at least one."""
         info = self._engine.info
         # An answer that may be longer than the context must not leave the prompt without any text.
         answer = min(site.answer_tokens, info.context_tokens // 2)
         room = max(0, info.context_tokens - answer - TYPED_TOKENS - MARKS)
-        if site.tokens is not None:
-            return [min(site.tokens, room)]
-        first = round_budget(self.reading.tokens_in(site.seconds))
-        found = [min(first, room)]
-        if self._keeps_beginnings:
+        wanted = round_budget(self.reading.tokens_in(site.seconds))
+        first = min(wanted if site.tokens is None else site.tokens, room)
+        after = first // SUFFIX_SHARE
+        budgets = [first]
+        if site.tokens is None and self._keeps_beginnings:
             most = min(
                 room,
                 LARGEST_SHARE * info.context_tokens,
                 self.reading.tokens_in(GROWTH_SECONDS),
             )
             largest = round_budget(most)
-            while found[-1] < largest <= most:
-                found.append(min(GROWTH * found[-1], largest))
-        return found
+            while budgets[-1] < largest <= most:
+                budgets.append(min(GROWTH * budgets[-1], largest))
+        sizes = [Size(budget - after, after) for budget in budgets]
+        if sizes[1:] and budgets[-1] - after + first <= room:
+            sizes.append(Size(budgets[-1] - after, first))
+        return sizes
 
     @property
     def _keeps_beginnings(self) -> bool:
@@ -148,7 +161,7 @@ class PromptChoice:
         info = self._engine.info
         return info.trees and info.memory == "attention"
 
-    def _build(self, site: Site, budget: int, smallest: int, spare: int = 0) -> Prompt:
+    def _build(self, site: Site, size: Size, spare: int = 0) -> Prompt:
         engine, info = self._engine, self._engine.info
         return build_prompt(
             site.snapshot,
@@ -157,9 +170,9 @@ class PromptChoice:
             fim=site.fim,
             start=(engine.bos,) if info.add_bos and engine.bos is not None else (),
             root=engine.bos if engine.bos is not None else min(engine.stops, default=None),
-            budget=budget,
+            budget=size.before + size.after,
             anchored=site.anchored,
             lead=b" " if info.add_blank else b"",
-            after_budget=smallest // SUFFIX_SHARE,
+            after_budget=size.after,
             spare=spare,
         )

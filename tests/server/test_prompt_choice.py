@@ -70,42 +70,46 @@ class TestCold:
 
 
 class TestGrowth:
-    def test_larger_ones(self, completer):
-        """Each is larger, the text after the cursor is not, and one prompt leaves room."""
-        first, *larger = choice_of(completer).ahead(site_of(completer))
-        suffixes = {
-            len(prompt.head) - prompt.head.index(completer.engine.fim.suffix)
-            for prompt in (first, *larger)
-        }
+    def after(self, completer, prompt):
+        """Tokens of the text after the cursor."""
+        return len(prompt.head) - 2 - prompt.head.index(completer.engine.fim.suffix)
 
-        sizes = [len(prompt.head) for prompt in (first, *larger)]
+    def test_larger_ones(self, completer):
+        """Each is larger before the cursor, the last one after it, and one leaves room."""
+        prompts = choice_of(completer).ahead(site_of(completer))
+        sizes = [len(prompt.head) for prompt in prompts]
+        first, *larger, last = (self.after(completer, prompt) for prompt in prompts)
+
         assert sizes == sorted(sizes)
-        assert len(sizes) == 3
+        assert len(sizes) == 4
         assert 700 < sizes[-1] <= LARGEST_SHARE * 4096
-        assert len(suffixes) == 1
-        assert suffixes.pop() <= 80 // SUFFIX_SHARE + 2
+        assert larger == [first, first]
+        assert 0 < first <= 80 // SUFFIX_SHARE
+        assert 2 * first < last <= 80
 
     def test_taken_when_read(self, completer):
         """What has been read is used, and nothing else: also if only the answer is missing."""
         choice, site = choice_of(completer), site_of(completer)
-        first, second, third = choice.ahead(site)
-        assert choice.choose(site) == first
-        for prompt in (first, second, third):
+        prompts = choice.ahead(site)
+        assert choice.choose(site) == prompts[0]
+        for prompt in prompts:
             read(completer, prompt.head[:-5])
             assert choice.choose(site) == prompt
-        assert choice.ahead(site) == [third]
+        assert choice.ahead(site) == prompts[-1:]
 
     def test_after_a_new_line(self, completer):
-        """A new line costs itself and the text after it, and the larger prompt is used again."""
+        """A new line costs itself and a little text after it; a pause makes it more of that."""
         choice = choice_of(completer)
-        site = site_of(completer)
-        *_, largest = choice.ahead(site)
+        *_, largest = choice.ahead(site_of(completer))
         read(completer, largest.head)
         later = site_of(completer, TEXT + LINE + b"size\n  ")
         prompt = choice.choose(later)
+        _, rich = choice.ahead(later)
 
-        assert len(prompt.head) > len(largest.head)
+        assert len(prompt.head) > len(largest.head) - 80
         assert choice.missing(prompt) < 60
+        assert choice.missing(rich) < 120
+        assert self.after(completer, rich) == self.after(completer, largest)
 
     def test_the_next_window(self, completer):
         """When the start of the largest prompt moves, its beginning has been read before."""
@@ -115,8 +119,7 @@ class TestGrowth:
                 read(completer, prompt.head)
             text += line
             site = site_of(completer, text)
-            smallest, *_, largest = choice._budgets(site)
-            prompt = choice._build(site, largest, smallest)
+            prompt = choice._build(site, choice._sizes(site)[-2])
             starts.add(prompt.head[1:20])
             costs.append(choice.missing(prompt))
 
@@ -156,7 +159,7 @@ class TestGrowth:
     def test_what_comes_back(self, completer):
         """Whoever can put prompts back is asked before the memory, and what he puts back counts."""
         choice, site = choice_of(completer), site_of(completer)
-        first, _, largest = choice.ahead(site)
+        first, *_, largest = choice.ahead(site)
         asked = []
 
         def recall(prompt):
