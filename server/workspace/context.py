@@ -51,8 +51,8 @@ def choose(material: Material, budget: int, count: Count) -> tuple[Chunk, ...]:
     """
     above = [material.outline] if material.outline else []
     needs = [
-        sum(cost(chunk, count) for chunk in chunks)
-        for chunks in (above, material.definitions, material.visited)
+        _need(chunks, budget, count)
+        for chunks in (above, material.definitions, material.visited[::-1])
     ]
     for_outline = min(needs[0], max(budget // 4, budget - needs[1] - needs[2]))
     outline = _shared(above, for_outline, count)
@@ -66,6 +66,15 @@ def choose(material: Material, budget: int, count: Count) -> tuple[Chunk, ...]:
 def cost(chunk: Chunk, count: Count) -> int:
     """The tokens of a part, with its name and its mark."""
     return count(chunk.name.encode() + b"\n") + count(chunk.text) + MARKS
+
+
+def _need(chunks: Sequence[Chunk], budget: int, count: Count) -> int:
+    """The tokens of some parts, or more than there is room for."""
+    need = 0
+    for chunk in chunks:
+        if need <= budget:
+            need += cost(chunk, count)
+    return need
 
 
 def _shared(chunks: Sequence[Chunk], budget: int, count: Count) -> list[Chunk]:

@@ -13,8 +13,10 @@ Example::
 What is not here: editors' addresses of documents, and when to gather (`surroundings`).
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from threading import Lock
 
@@ -34,6 +36,9 @@ SHOWN_AFTER = 2000
 
 OUTLINE_STEP = 4096
 """What is outlined ends at a multiple of so many bytes, so that it stays while somebody types."""
+
+NEAR_STEP = 32
+"""Visited parts are compared with lines from a multiple of so many on, for the same reason."""
 
 MOST_PENDING = 64
 """Places that were left and not looked at yet; older ones are forgotten."""
@@ -114,8 +119,9 @@ class Gathering:
             name = path.relative_to(root).as_posix()
             opened = {other.resolve(): with_lf(there) for other, there in others.items()}
             needed = self._definitions_of(root).needed(path, document.language, text, opened)
-            short = outline(document.language, text[: _outlined(text, cursor)])
-            shown = text[max(0, cursor - SHOWN_BEFORE) : cursor + SHOWN_AFTER]
+            start = _outlined(text, cursor)
+            short = outline(document.language, text[:start])
+            shown = text[start : start + OUTLINE_STEP + SHOWN_BEFORE + SHOWN_AFTER]
             return Material(
                 root.name,
                 name,
@@ -166,10 +172,7 @@ def _outlined(text: bytes, cursor: int) -> int:
 
 
 def _near(text: bytes, cursor: int) -> bytes:
-    """As many lines around a place as a visited part has."""
-    start = end = cursor
-    for _ in range(LINES // 2):
-        start = text.rfind(b"\n", 0, max(0, start - 1)) + 1
-        following = text.find(b"\n", end)
-        end = len(text) if following < 0 else following + 1
-    return text[start:end]
+    """As many lines around a place as a visited part has, or a few more."""
+    first = max(0, text.count(b"\n", 0, cursor) // NEAR_STEP - 1) * NEAR_STEP
+    lines = islice(re.finditer(rb"[^\n]*\n?", text), first, first + LINES + NEAR_STEP)
+    return b"".join(line[0] for line in lines)

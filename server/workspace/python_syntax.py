@@ -38,6 +38,8 @@ _BLOCKS = frozenset(
         "module",
     }
 )
+_DEFINITIONS = frozenset({"function_definition", "class_definition"})
+_IMPORTS = frozenset({"import_statement", "import_from_statement"})
 
 
 def read(root: Node, text: bytes) -> Source:
@@ -46,7 +48,8 @@ def read(root: Node, text: bytes) -> Source:
     declared = [
         found for one in statements if (found := _declaration(one, text, depth=0)) is not None
     ]
-    imports = [found for one in statements for found in _imports(one, text)]
+    needing = (inner for one in statements for inner in (one, *_inside(one, 0)))
+    imports = [found for one in needing for found in _imports(one, text)]
     return Source(tuple(declared), tuple(imports))
 
 
@@ -60,13 +63,24 @@ def _statements(node: Node, depth: int) -> Iterator[Node]:
             yield child
 
 
+def _inside(node: Node, depth: int) -> Iterator[Node]:
+    """What is imported in functions and methods: the statements that do so."""
+    defined = node.child_by_field_name("definition") or node
+    body = defined.child_by_field_name("body") if defined.type in _DEFINITIONS else None
+    for child in body.named_children if body is not None and depth < DEEPEST else ():
+        if child.type in _IMPORTS:
+            yield child
+        else:
+            yield from _inside(child, depth + 1)
+
+
 def _declaration(node: Node, text: bytes, depth: int) -> Declaration | None:
     defined = (
         node.child_by_field_name("definition") if node.type == "decorated_definition" else node
     )
     if defined is None:
         return None
-    if defined.type in {"function_definition", "class_definition"}:
+    if defined.type in _DEFINITIONS:
         return _definition(node, defined, text, depth)
     if defined.type == "expression_statement" and defined.named_child_count:
         return _assignment(defined, defined.named_children[0], text)

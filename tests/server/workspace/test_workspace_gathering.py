@@ -172,6 +172,8 @@ def test_it_stays_while_somebody_types(root):
     main = write(root, "main.py", b"")
     above = b"import os\n" + code(b"own", 800)
     gathering = Gathering([root])
+    gathering.at(write(root, "other.py", b""), lambda: code(b"other"), 40)
+    gathering.at(main, lambda: above, 800)
     found = []
     for line in range(100):
         text = above + b"value = (\n" * line + b"    call("
@@ -179,6 +181,7 @@ def test_it_stays_while_somebody_types(root):
 
     changes = sum(one != other for one, other in pairwise(found))
     assert changes <= 100 * len(b"value = (\n") // OUTLINE_STEP + 1
+    assert all(len(material.visited) == 1 for material in found)
     assert found[0].outline.text.count(b"\n") > 10
     assert len(above) > SHOWN_BEFORE + OUTLINE_STEP
 
