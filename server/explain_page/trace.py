@@ -1,7 +1,7 @@
 """What a watcher keeps of an answer: the prompt, the covering tree, and every choice of a token.
 
-Choices are looked at while they are made (some 2 ms each). The tree is looked at afterwards, so
-that the time to the first text stays what it is without a watcher.
+Choices are looked at while they are made (a few milliseconds each). The tree is looked at
+afterwards, so that the time to the first text stays what it is without a watcher.
 """
 
 import math
@@ -23,7 +23,7 @@ from server.grammar.mask import Mask
 from server.prompt import Prompt
 
 LOOKED_AT = 200
-"""The most probable leaves of a tree that are judged; some 0.1 ms each."""
+"""The most probable leaves of a tree that are judged; a few tenths of a millisecond each."""
 
 ALTERNATIVES = 5
 """Tokens that are kept of each choice, the chosen one among them if it is one of the best."""
@@ -165,9 +165,7 @@ class Trace:
             return
         token = choice.token
         chosen = int(self._stops[np.argmax(row[self._stops])]) if token is None else token
-        # A choice tells its own probability, and so everybody's.
-        values = (row[self._usable].astype(np.float64) - float(row[chosen])) / self._temperature
-        values += choice.logprob
+        values = row[self._usable]
         count = min(ALTERNATIVES + len(self._stops), len(values) - 1)
         top = np.argpartition(-values, count)[: count + 1]
         twin = None if mask is None else mask.twin()
@@ -177,7 +175,9 @@ class Trace:
             ends = other in self._stops
             if ends and any(one.token is None for one in best):
                 continue
-            share = math.exp(min(0.0, values[index]))
+            # A choice tells its own probability, and so everybody's.
+            more = float(values[index] - row[chosen]) / self._temperature
+            share = math.exp(min(0.0, choice.logprob + more))
             refused = self._refused(twin, other, owed)
             best.append(Alternative(None if ends else other, share, refused))
             if len(best) == ALTERNATIVES:
