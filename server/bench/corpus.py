@@ -6,7 +6,7 @@ lines under it (perhaps after a line with its brace), and the line that closes t
 
 Example::
 
-    >>> source = take_out("a.py", "import os\n\ndef f(x):\n    y = x\n    return [y]\n", [3], 4)
+    >>> source = take_out("a.py", "import os\n\ndef f(x):\n    y = x\n    return [y]\n", [3], 5)
     >>> source.pieces, source.targets[0].text
     (('import os\n\n', '\n'), 'def f(x):\n    y = x\n    return [y]')
     >>> source.targets[0].pairs                  # brackets that an editor closes by itself
