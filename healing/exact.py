@@ -27,6 +27,7 @@ distribution is over these alone, renormalised. It is asked first, as it is quic
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,16 @@ from healing.sampling import log_normaliser
 Path = tuple[int, ...]
 Rows = Mapping[Path, NDArray[np.floating]]
 """Token path from the start of the typed text to the logits after it, shape (vocabulary,)."""
+
+
+@runtime_checkable
+class KnownNormalisers(Protocol):
+    """Rows that find out once what a row's normaliser is (`rows.RowCache`)."""
+
+    def normaliser(self, path: Path, temperature: float) -> float:
+        """What `log_normaliser` says of the row after a path."""
+
+
 Accepts = Callable[[bytes], bool]
 """Whether a text may come first after the cursor; the empty text stands for the end of the text.
 
@@ -229,7 +240,7 @@ def score(
     """
     ends = np.fromiter(stops, dtype=np.int64)
     normalisers = {
-        path: log_normaliser(rows[path], temperature)
+        path: _normaliser(rows, path, temperature)
         for path in {tree.trunk, *map(tree.path, range(len(tree.nodes)))}
         if path in rows
     }
@@ -268,6 +279,12 @@ def score(
         {path: mass for path, mass in reach.items() if path not in normalisers},
         accepts,
     )
+
+
+def _normaliser(rows: Rows, path: Path, temperature: float) -> float:
+    if isinstance(rows, KnownNormalisers):
+        return rows.normaliser(path, temperature)
+    return log_normaliser(rows[path], temperature)
 
 
 def read(scored: Scored, unchecked: float = UNCHECKED) -> Reading:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from healing.exact import Path
+from healing.sampling import log_normaliser
 
 
 class RowCache(Mapping[Path, NDArray[np.floating]]):
@@ -27,6 +28,8 @@ class RowCache(Mapping[Path, NDArray[np.floating]]):
             raise ValueError(f"a row cache holds at least one row, not {capacity}")
         self._capacity = capacity
         self._rows: OrderedDict[Path, NDArray[np.floating]] = OrderedDict()
+        self._normalisers: dict[Path, tuple[float, float]] = {}
+        """For some rows: a temperature, and the normaliser at it."""
 
     def __getitem__(self, path: Path) -> NDArray[np.floating]:
         row = self._rows[path]
@@ -42,9 +45,19 @@ class RowCache(Mapping[Path, NDArray[np.floating]]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def normaliser(self, path: Path, temperature: float) -> float:
+        """The `log_normaliser` of a row, which takes longer than all else that is done with it."""
+        known = self._normalisers.get(path)
+        if known is None or known[0] != temperature:
+            known = temperature, log_normaliser(self._rows[path], temperature)
+            self._normalisers[path] = known
+        return known[1]
+
     def add(self, path: Path, row: NDArray[np.floating]) -> None:
         """Remember a copy of a row; the least recently used ones make room."""
         self._rows[path] = row.copy()
         self._rows.move_to_end(path)
+        self._normalisers.pop(path, None)
         while len(self._rows) > self._capacity:
-            self._rows.popitem(last=False)
+            old, _ = self._rows.popitem(last=False)
+            self._normalisers.pop(old, None)

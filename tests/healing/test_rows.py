@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from healing.rows import RowCache
+from healing.sampling import log_normaliser
 
 PATHS = st.lists(st.integers(0, 2), max_size=2).map(tuple)
 
@@ -28,6 +29,23 @@ class TestRowCache:
 
             assert set(cache) == set(used)
             assert len(cache) == len(used)
+
+    @given(st.lists(st.tuples(PATHS, st.floats(-5, 5), st.sampled_from([0.5, 1.0]))))
+    def test_normalisers(self, steps):
+        """They are those of the rows that are there, at any temperature, however often asked."""
+        cache, rows = RowCache(3), {}
+        for path, logit, temperature in steps:
+            rows[path] = np.array([logit, 1.0, -1.0])
+            cache.add(path, rows[path])
+
+            for known in cache:
+                found = cache.normaliser(known, temperature)
+                assert found == log_normaliser(rows[known], temperature)
+                assert found == cache.normaliser(known, temperature)
+
+    def test_normaliser_of_nothing(self):
+        with pytest.raises(KeyError):
+            RowCache().normaliser((1,), 1.0)
 
     def test_keeps_copies(self):
         """An engine may write its next rows where this one was."""
