@@ -2,13 +2,16 @@
 
     python -m tests.bench.bench_warm_start [MODEL] [--files N] [--repeats N] [--context-tokens N]
 
-prints two tables in Markdown. The first one is of real server processes, each asked once for a
+prints three tables in Markdown. The first one is of real server processes, each asked once for a
 suggestion at the same place of a module of the standard library: one that has nothing on disk, and
 one that finds what an earlier one left there when it ended, by turns. *same line* asks where the
-earlier one was asked; *further on* asks eight lines below. Times are from the request to the first
+earlier one was asked; *further on* asks some lines below. Times are from the request to the first
 text (as the report tells) and to the answer; loading the model is not in them.
 
-The second one is of one engine in this process, for prompts of several lengths: the size on disk,
+The second one tells how much of a prompt is on disk, by how many lines further on it is asked for
+and by how many tokens prompts may have: the median over places in all of the modules.
+
+The third one is of one engine in this process, for prompts of several lengths: the size on disk,
 taking the state out of memory, writing it, reading it with its hash, putting it back, and reading
 the prompt for comparison. Files are in the system's page cache. Timings are of this machine at this
 moment; nothing is asserted.
@@ -23,25 +26,32 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TypeVar
 
 from server.client import ServerClient
-from server.engine import ROOT
-from server.engine.llama import LlamaEngine, load
-from server.engine.llama_load import EngineOptions
+from server.completer import Completer, load_completer
+from server.engine import ROOT, TokenEngine
+from server.engine.llama_slots import common_length
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
 from server.positions import Position
+from server.prompt import SUFFIX_SHARE, build_prompt
+from server.rules import place_at
+from server.snapshot import Snapshot
 from server.state_store import StateStore
 
 T = TypeVar("T")
 
-MODULES = ("configparser", "shlex", "fractions", "textwrap", "csv", "sched")
+MODULES = ("shlex", "textwrap", "configparser", "csv", "sched", "fractions")
 """Of 170 to 1,400 lines."""
-FURTHER = 8
+FURTHER = 3
+LINES_FURTHER = (0, 1, 3, 8, 20)
+PLACES = 8
+"""Of a module, for the second table."""
 LENGTHS = (160, 640, 1280)
 ANSWER_TOKENS = 16
 
@@ -167,6 +177,44 @@ async def print_suggestions(model: Path, files: int, repeats: int, tokens: objec
             print(f"| {name} | {start} | {row} | {same} of {len(cold)} |", flush=True)
 
 
+def head_at(completer: Completer, text: bytes, cursor: int, tokens: int) -> tuple[int, ...]:
+    """What stays of a prompt while a line is typed, as it is chosen for a model with marks."""
+    snapshot = Snapshot("a.py", 0, text, cursor, "python")
+    return build_prompt(
+        snapshot,
+        place_at(snapshot),
+        completer.tokenization,
+        fim=completer.engine.fim,
+        start=(),
+        root=completer.engine.bos,
+        budget=tokens,
+        anchored=True,
+        after_budget=LENGTHS[0] // SUFFIX_SHARE,
+    ).head
+
+
+def print_shares(completer: Completer) -> None:
+    """The second table."""
+    print("| tokens | " + " | ".join(f"{lines} lines on" for lines in LINES_FURTHER) + " |")
+    print("| ---: " * (1 + len(LINES_FURTHER)) + "|")
+    for length in LENGTHS:
+        shares: dict[int, list[float]] = {lines: [] for lines in LINES_FURTHER}
+        for module in MODULES:
+            text = (Path(os.__file__).parent / f"{module}.py").read_bytes()
+            starts = list(accumulate(map(len, text.splitlines(keepends=True)), initial=0))
+            last = len(starts) - max(LINES_FURTHER) - 2
+            for line in range(last // 3, last, last // (2 * PLACES)):
+                heads = {
+                    lines: head_at(completer, text, starts[line + lines], length)
+                    for lines in LINES_FURTHER
+                }
+                for lines, head in heads.items():
+                    common = common_length(heads[0], head, min(len(heads[0]), len(head)))
+                    shares[lines].append(common / len(head))
+        row = " | ".join(f"{100 * median(found):.0f} %" for found in shares.values())
+        print(f"| {length:,} | {row} |", flush=True)
+
+
 def timed(call: Callable[[], T]) -> tuple[float, T]:
     """Milliseconds, and what the call returned."""
     started = perf_counter()
@@ -174,15 +222,15 @@ def timed(call: Callable[[], T]) -> tuple[float, T]:
     return 1e3 * (perf_counter() - started), result
 
 
-def print_states(engine: LlamaEngine) -> None:
-    """The second table."""
+def print_states(engine: TokenEngine) -> None:
+    """The third table."""
     print("| prompt | on disk | take | write | read | put back | reading the prompt itself |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    source = Path(argparse.__file__).read_bytes()
+    ids = engine.encode(Path(argparse.__file__).read_bytes())
     with tempfile.TemporaryDirectory() as scratch:
         states = StateStore(Path(scratch), engine.state_key, 1 << 30)
         for length in LENGTHS:
-            tokens = engine.encode(source)[:length]
+            tokens, ids = ids[:length], ids[length:]  # nothing in common
             slot = engine.open(tokens)
             whole_ms, _ = timed(lambda slot=slot: engine.evaluate(slot, [], [ROOT]))
             take_ms, state = timed(lambda tokens=tokens: engine.save(tokens))
@@ -191,8 +239,6 @@ def print_states(engine: LlamaEngine) -> None:
             kept, _ = states.find(tokens, longest=length, whole=True)
             read_ms, state = timed(lambda kept=kept: states.read(kept))
             put_ms, _ = timed(lambda tokens=tokens, state=state: engine.restore(tokens, state))
-            while oldest := engine._slots.oldest():
-                engine.drop(oldest)
             print(
                 f"| {length:,} tokens | {kept.size / 1e6:.1f} MB | {take_ms:.1f} ms "
                 f"| {write_ms:.1f} ms | {read_ms:.1f} ms | {put_ms:.1f} ms | {whole_ms:,.0f} ms |",
@@ -214,8 +260,11 @@ def main() -> None:
     if arguments.files:
         asyncio.run(print_suggestions(model, arguments.files, arguments.repeats, tokens))
         print()
-    with load(model, EngineOptions()) as engine:
-        print_states(engine)
+    completer = load_completer(model)
+    print_shares(completer)
+    print()
+    print_states(completer.engine)
+    completer.close()
 
 
 if __name__ == "__main__":
