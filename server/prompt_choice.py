@@ -39,8 +39,10 @@ NEXT_SHARE = 1 / 8
 """The next window is read when so much of the budget is left."""
 
 WAITING_SHARE = 0.25
-"""Where the smallest prompt is nearly free, as it is while a line is typed, a larger one may cost
-this part of the time for a first suggestion."""
+"""What is read in this part of the time for a first suggestion is not worth saving."""
+
+SLACK = 1.25
+"""Nor is what costs so many times as much as the cheapest, if that is larger."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,18 @@ class PromptChoice:
         first = self._build(site, smallest)
         recall(first)
         free = WAITING_SHARE * self.reading.tokens_in(site.seconds)
-        allowed = max(self.missing(first), free)
+        costs = [(self.missing(first), first)]
         for size in reversed(larger):
             prompt = self._build(site, size)
             if prompt.head == first.head:  # there is no more text
                 break
             recall(prompt)
-            if self.missing(prompt) <= allowed:
+            costs.append((self.missing(prompt), prompt))
+            if costs[-1][0] <= free:
                 return prompt
-        return first
+        allowed = max(free, SLACK * min(cost for cost, _ in costs))
+        [(_, first), *others] = costs
+        return next((prompt for cost, prompt in others if cost <= allowed), first)
 
     def ahead(
         self, site: Site, recall: Callable[[Prompt], object] = lambda _: None

@@ -111,6 +111,19 @@ class TestGrowth:
         assert choice.missing(rich) < 120
         assert self.after(completer, rich) == self.after(completer, largest)
 
+    def test_the_cheapest_is_good_enough(self, completer):
+        """That the smallest prompt is not in memory is no reason to wait for the largest."""
+        choice, site = choice_of(completer), site_of(completer)
+        *_, large, rich = choice.ahead(site)
+        read(completer, rich.head)
+        later = site_of(completer, TEXT + LINE + b"size\n  ")
+        prompt = choice.choose(later)
+
+        smallest = choice._build(later, choice._sizes(later)[0])
+        assert choice.missing(prompt) < choice.missing(smallest) - 10
+        assert len(prompt.head) < len(rich.head)
+        assert len(prompt.head) > len(large.head) - 80
+
     def test_the_next_window(self, completer):
         """When the start of the largest prompt moves, its beginning has been read before."""
         choice, text, starts, costs = choice_of(completer, 20.0), TEXT, set(), []
