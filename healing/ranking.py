@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from healing.covers import CoveringTree
 from healing.exact import Path, Rows, score
+from healing.merges import Merges, MergesAndAdditions
 from healing.name_nodes import Leaves, NameNode, SearchedName, sorted_leaves
 from healing.origins import Origin, common_start, inner_paths, reaches, whole
 from healing.sampling import log_normaliser
@@ -47,8 +48,8 @@ UNCHECKED = 1e-3
 DOUBT = 0.005
 """The share of unchecked leaves that is taken to be inadmissible at least, to be on the safe side.
 
-After names it was less than a thousandth (with Qwen's vocabulary); where more is found, more is
-checked.
+After names it was less than a thousandth (with Qwen's vocabulary), as what comes after a name is a
+pretoken of its own; where more is found, more is checked. Without pretokens, all may be.
 """
 
 LOOKS = 512
@@ -92,6 +93,7 @@ class NameSearch:
         self._tokenization = origins[0].tree.tokenization
         self._stops = np.fromiter(stops, dtype=np.int64)
         self._word = word
+        self._has_pretokens = isinstance(self._tokenization.merges, Merges | MergesAndAdditions)
         vocabulary, trie = self._tokenization.vocabulary, self._tokenization.trie
         self._endings = Endings(vocabulary, trie, word)
         self._ways = Ways(self._tokenization, self._endings)
@@ -280,7 +282,7 @@ class NameSearch:
         taken: dict[int, float] = {}
         while True:
             leaves, index = self._next(name, taken)
-            doubt = max(DOUBT, 1 - name.admissible_share)
+            doubt = max(DOUBT if self._has_pretokens else 1.0, 1 - name.admissible_share)
             leaf = doubt * name.unchecked if leaves else 0.0
             left = sum(self._nodes[n].mass for n in name.nodes if n not in taken)
             if leaf + left <= UNCHECKED * (name.low + sum(taken.values())):
