@@ -131,6 +131,14 @@ def test_notes_are_told_once(capsys):
     assert page(capsys, snapshot("x = els║"), given).count("no trees") == 1
 
 
+def test_drafts(capsys):
+    """Drafted tokens are named where there were any."""
+    drafts = TokenCounts(13, 4, 29, 12, drafted=9, accepted=7)
+    shown = page(capsys, snapshot("x║\n"), completion(" = 1", (0, 1), tokens=drafts))
+
+    assert "29 evaluated, 12 generated, 9 drafted (7 accepted)" in " ".join(shown.split())
+
+
 def test_the_grammar(capsys):
     """What was checked, why not more, and whether what follows fits."""
     on = GrammarReport("on", "python", "structural", "window: line 3 does not fit python", 120, 0.5)
