@@ -5,6 +5,8 @@ import logging
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import threading
 import time
 from collections import namedtuple
@@ -23,6 +25,7 @@ from server.state_store import (
     delete_all,
     files_in,
 )
+from tests.server.command import REPOSITORY
 
 KEY, OTHER_KEY = "ab" * 32, "cd" * 32
 FILE_BYTES = 128
@@ -432,6 +435,36 @@ class TestDisk:
             thread.join()
 
         assert not wrong
+        assert not list(folder.glob("*.part"))
+
+    def test_two_processes(self, folder):
+        """The same with processes, which know nothing of each other's index."""
+        code = (
+            "import sys, random, numpy as np\n"
+            "from pathlib import Path\n"
+            "from server.state_store import StateStore\n"
+            "folder, seed = Path(sys.argv[1]), int(sys.argv[2])\n"
+            "draw, read = random.Random(seed), 0\n"
+            "for number in range(150):\n"
+            f"    store = StateStore(folder, '{KEY}', 300_000) if number % 30 == 0 else store\n"
+            "    one = draw.randrange(6)\n"
+            "    state, tokens = np.full(40_000 + one, one, np.uint8), [one, 1, 2]\n"
+            "    if draw.random() < 0.4:\n"
+            "        store.write(str(one % 3), tokens, state)\n"
+            "    found = store.find(tokens, longest=9, whole=True)\n"
+            "    got = found and store.read(found[0])\n"
+            "    assert got is None or np.array_equal(got, state)\n"
+            "    read += got is not None\n"
+            "assert read > 20, read\n"
+        )
+        environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+        processes = [
+            subprocess.Popen([sys.executable, "-c", code, str(folder), seed], env=environment)
+            for seed in "12"
+        ]
+
+        assert [process.wait(timeout=100) for process in processes] == [0, 0]
+        assert sum(status.st_size for _, status in files_in(folder)) <= 300_000
         assert not list(folder.glob("*.part"))
 
     def test_delete_all(self, store, folder):
