@@ -163,7 +163,8 @@ class Replay:
 
     def _open(self) -> Page:
         source = next(self._sources)
-        page = Page(f"file:///{self._name}/{self._opened}/{source.name}", source)
+        # No file's address: nothing of it is kept on disk for a later run to find.
+        page = Page(f"bench:///{self._name}/{self._opened}/{source.name}", source)
         self._opened += 1
         self._suggester.open(page.uri, source.language, page.text)
         return page
