@@ -6,7 +6,8 @@ when it ends; the first prompt that begins like one of them goes on from there. 
 document that comes back after others have taken its place in memory.
 
 Everything here is a favour: a state that is missing, damaged or of no use means that the prompt is
-read as ever. Answers do not depend on it.
+read as ever. The same prompt gets the same answer either way; which prompt is chosen depends on
+what is in memory (`prompt_choice`).
 
 What is not here: the files (`state_store`), and when the model has nothing else to do
 (`state_keeper`). Documents that hold secrets by their name, or that are no files, are left out.
