@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from server.snapshot import with_lf
 
-SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192)
 """Bytes that are looked for, one size after the other, until one is not found."""
 
 FOLLOWING = 96

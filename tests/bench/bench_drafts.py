@@ -24,6 +24,7 @@ from time import perf_counter, process_time
 
 from server.bench.corpus import standard_library
 from server.completer import Completer, CompletionOptions, load_completer
+from server.doctor.cpu import this_processor
 from server.draft_gains import LENGTHS, Gains
 from server.drafting import Drafter
 from server.drafts import SIZES
@@ -148,7 +149,8 @@ def main() -> None:
             _both(completer, going_on, options, order[::-1], pairs["typed on"])
     completer.close()
 
-    print(f"{info.name} on {info.backend}, {os.cpu_count()} cores\n\n{HEAD}")
+    device = info.backend if info.offloaded_layers else this_processor().name
+    print(f"{info.name} on {device}, {os.cpu_count()} cores\n\n{HEAD}")
     for name, some in pairs.items():
         if some:
             print(row(name, some))

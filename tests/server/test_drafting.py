@@ -71,7 +71,7 @@ def test_few_texts_are_kept(drafter):
     assert drafter._earlier == [b"xagain and again, longer"]
 
     for number in range(EARLIER):
-        begin(drafter, b"z" * 100).finish(b"text %d." % number, 0, 0)
+        begin(drafter, b"z" * 2 * CONTEXT).finish(b"text %d." % number, 0, 0)
 
     assert len(drafter._earlier) == EARLIER
     assert drafter._earlier[0] == b"z" * CONTEXT + b"text 0."
