@@ -7,6 +7,7 @@ What is not here: how names are found (`names`), and which of them is meant (`ra
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from functools import partial
 from itertools import chain
 
 from server.names import Name, merged, names_in
@@ -32,7 +33,7 @@ class NameIndex:
         own = names_in(snapshot.text, snapshot.language, snapshot.cursor)
         same = (other for other in others if other.language == snapshot.language)
         found = merged(own, chain.from_iterable(map(self._names, same)))
-        found.sort(key=lambda name: (name.last >= snapshot.cursor, -name.last, -name.count))
+        found.sort(key=partial(distance, snapshot.cursor))
         return [name.text for name in found]
 
     def _names(self, document: Snapshot) -> list[Name]:
@@ -44,3 +45,10 @@ class NameIndex:
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         return names
+
+
+def distance(cursor: int, name: Name) -> tuple[int, int]:
+    """What orders names by: the nearest one before the cursor first, other documents' last."""
+    if name.nearest < 0:
+        return 2, -name.count
+    return (1, name.nearest) if name.nearest >= cursor else (0, -name.nearest)

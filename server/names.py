@@ -13,7 +13,8 @@ What is not here: which of them is meant (`ranking`).
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 LARGEST = 1 << 20
@@ -29,8 +30,8 @@ class Name:
 
     text: bytes
     count: int
-    last: int
-    """Byte offset of the last place."""
+    nearest: int
+    """Byte offset of the last place before the cursor, or of the first one after it."""
 
 
 _DASHED = frozenset({"css", "scss", "sass", "less", "html", "xml", "svelte", "vue"}) | frozenset(
@@ -160,16 +161,17 @@ def names_in(text: bytes, language: str, cursor: int | None = None) -> list[Name
         text: The document.
         language: As VS Code calls it; keywords of languages that are not known are names.
         cursor: The word there is being typed, and is left out. Of a document larger than `LARGEST`,
-            what is around it (or its beginning) is read.
+            what is around it is read; without a cursor, the beginning.
     """
-    typed = range(0)
+    typed, here = range(0), len(text)
     if cursor is not None:
+        here = cursor
         typed = range(word_start(text, cursor, language), word_end(text, cursor, language))
     places: dict[bytes, list[int]] = {}
     for name, start in occurrences(text, language, cursor or 0):
         if start not in typed:
             places.setdefault(name, []).append(start)
-    return [Name(name, len(where), where[-1]) for name, where in places.items()]
+    return [Name(name, len(where), _nearest(where, here)) for name, where in places.items()]
 
 
 def occurrences(text: bytes, language: str, around: int = 0) -> Iterator[tuple[bytes, int]]:
@@ -193,13 +195,18 @@ def merged(first: Iterable[Name], others: Iterable[Name]) -> list[Name]:
 
     Args:
         first: The names of the document with the cursor.
-        others: Those of other documents; a name that is only here has -1 as its last place.
+        others: Those of other documents; a name that is only here has -1 as its place.
     """
     found = {name.text: name for name in first}
     for name in others:
         known = found.get(name.text, Name(name.text, 0, -1))
         found[name.text] = replace(known, count=known.count + name.count)
     return list(found.values())
+
+
+def _nearest(places: Sequence[int], cursor: int) -> int:
+    """The last of ascending places before a cursor, or the first one."""
+    return places[max(0, bisect_left(places, cursor) - 1)]
 
 
 def _around(text: bytes, cursor: int) -> tuple[int, int]:

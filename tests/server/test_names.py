@@ -40,8 +40,11 @@ def test_what_is_a_name(language, text, found):
 
 
 def test_counts_and_places():
-    """How often a name comes, and where last."""
-    assert names_in(b"a = b\nb = a + b", "python") == [Name(b"a", 2, 10), Name(b"b", 3, 14)]
+    """How often a name comes, and where last: before the cursor, if it does."""
+    text = b"a = b\nb = a + b + c"
+
+    assert names_in(text, "python") == [Name(b"a", 2, 10), Name(b"b", 3, 14), Name(b"c", 1, 18)]
+    assert names_in(text, "python", 8) == [Name(b"a", 2, 0), Name(b"b", 3, 6), Name(b"c", 1, 18)]
 
 
 def test_the_word_at_the_cursor_is_not_there():
@@ -65,7 +68,7 @@ def test_any_bytes(text, language):
     """Any text has names that are in it, whole words of UTF-8, at their places."""
     word = word_bytes(language)
     for name in names_in(text, language):
-        assert text[name.last :].startswith(name.text)
+        assert text[name.nearest :].startswith(name.text)
         assert set(name.text) <= word
         assert name.text.decode()
 
@@ -92,4 +95,4 @@ def test_large_documents(line, report: Callable[[str], None]):
     found = names_in(text, "python", cursor)
 
     report(f"{len(found)} names in {len(text) >> 10} kB: {time.perf_counter() - started:.2f} s")
-    assert all(abs(name.last - cursor) <= LARGEST for name in found)
+    assert all(abs(name.nearest - cursor) <= LARGEST for name in found)

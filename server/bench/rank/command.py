@@ -11,11 +11,12 @@ from time import perf_counter
 from typing import Any
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from server.arguments import RankBenchArguments
 from server.bench.heal.places import library
-from server.bench.heal.statistics import Mean, mean_of
+from server.bench.heal.statistics import mean_of
 from server.bench.rank.orders import BEST, METHODS, OTHERS, STARTS, places_of
 from server.bench.rank.places import Place, places
 from server.completer import Completer, load_completer
@@ -130,21 +131,21 @@ def _print(figures: dict[str, Any]) -> None:
     console.print(
         f"{figures['places']} places in real files, {figures['names']:g} names at half of them, "
         f"model {figures['model']}, seed {figures['seed']}.\n"
-        "Mean reciprocal rank / share of first places of the name that stands there:"
+        "Mean reciprocal rank, and share of first places, of the name that stands there"
+        " (intervals: --json):"
     )
-    table = Table("typed", "places", *METHODS)
+    table = Table("typed", *METHODS, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for kind, by_method in figures["orders"].items():
         counted = by_method["exact"]["mrr"]["count"]
-        table.add_row(kind, str(counted), *(_cell(by_method[method]) for method in METHODS))
+        label = kind if counted == figures["places"] else f"{kind} ({counted})"
+        table.add_row(label, *(_cell(by_method[method]) for method in METHODS))
     console.print(table)
-    table = Table("names", "ms", "tokens", "passes")
+    table = Table("names", "ms", "tokens", "passes", box=SIMPLE_HEAD)
     for row in figures["times"]:
         table.add_row(*(f"{row[key]:g}" for key in ("names", "ms", "tokens", "passes")))
     console.print(f"Ranking before anything is typed, {BEST} names exact, medians:", table)
 
 
 def _cell(values: dict[str, dict[str, Any]]) -> str:
-    mrr, first = Mean(**values["mrr"]), Mean(**values["first"])
-    if mrr.mean is None or first.mean is None:
-        return "-"
-    return f"{mrr.mean:.2f} [{mrr.low:.2f}, {mrr.high:.2f}] / {first.mean:.0%}"
+    mrr, first = values["mrr"]["mean"], values["first"]["mean"]
+    return "-" if mrr is None else f"{mrr:.2f} {first:.0%}"

@@ -1,17 +1,21 @@
 """At which place each order of names puts the one that stands there.
 
 All orders are of the same names: those that match what is typed. `alphabet`, `frequency` (in the
-file, the last used one first among equals) and `nearest` (the last used before the cursor) need no
-model. `unhealed` is the model with the hole at the cursor: what is typed is before it, the tokens
-of the rest of a name come after it. `exact` is what `midtoken rank` does.
+file, the nearest first among equals) and `nearest` (the last used before the cursor) need no model.
+`unhealed` is the model with the hole at the cursor: what is typed is before it, the tokens of the
+rest of a name come after it. `exact` is what `midtoken rank` does, and `both` weighs its
+probabilities with how frequent names are.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from math import log
 
 from healing.covers import covering_tree
 from healing.origins import Origin
 from server.bench.rank.places import Place
 from server.completer import Completer, CompletionOptions
+from server.name_index import distance
 from server.name_matching import match
 from server.names import Name, word_bytes
 from server.ranking import RankOptions, rank, search_names
@@ -19,7 +23,7 @@ from server.ranking import RankOptions, rank, search_names
 BEST = 10
 """Names at the head that the model's orders have exactly; later ones are in order of bounds."""
 
-METHODS = ("alphabet", "frequency", "nearest", "unhealed", "exact")
+METHODS = ("alphabet", "frequency", "nearest", "unhealed", "exact", "both")
 STARTS = ("0 letters", "1 letter", "2 letters", "3 letters")
 OTHERS = ("initials", "mistyped")
 """What is typed where the name does not go on from it; `unhealed` can't say anything then."""
@@ -45,12 +49,12 @@ def places_of(completer: Completer, place: Place, kind: str) -> dict[str, int] |
     names = [name for name in place.names if match(typed, name.text) is not None]
     if kind in STARTS:
         names = [name for name in names if name.text.startswith(typed)]
-    cursor = len(place.before)
+    near = partial(distance, len(place.before))
     found = {
         "alphabet": _place(sorted(names, key=lambda name: name.text.lower()), place),
-        "frequency": _place(sorted(names, key=lambda name: (-name.count, -name.last)), place),
-        "nearest": _place(sorted(names, key=lambda name: (name.last >= cursor, -name.last)), place),
-        "exact": _exact(completer, place, typed, names, forgiving=kind in OTHERS),
+        "frequency": _place(sorted(names, key=lambda name: (-name.count, near(name))), place),
+        "nearest": _place(sorted(names, key=near), place),
+        **_exact(completer, place, typed, names, forgiving=kind in OTHERS),
     }
     if kind in STARTS:
         found["unhealed"] = _unhealed(completer, place, typed, names)
@@ -63,10 +67,14 @@ def _place(ordered: Sequence[Name], place: Place) -> int:
 
 def _exact(
     completer: Completer, place: Place, typed: bytes, names: Sequence[Name], *, forgiving: bool
-) -> int:
+) -> dict[str, int]:
     options = RankOptions(best=BEST, forgiving=forgiving)
-    found = rank(completer, place.snapshot(typed), [name.text for name in names], options)
-    return 1 + [name.label for name in found.names].index(place.gold.decode())
+    found = rank(completer, place.snapshot(typed), [name.text for name in names], options).names
+    weighed = sorted(found, key=lambda name: -name.score - log(names[name.index].count))
+    return {
+        "exact": _place([names[name.index] for name in found], place),
+        "both": _place([names[name.index] for name in weighed], place),
+    }
 
 
 def _unhealed(completer: Completer, place: Place, typed: bytes, names: Sequence[Name]) -> int:
