@@ -18,7 +18,7 @@ memory can do (`llama_memory`), and which token comes next.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -29,9 +29,10 @@ from server.engine import ROOT, FimTokens, ModelInfo, Slot
 from server.engine.fim_dialects import fim_tokens
 from server.engine.llama_batch import Batch, Entry
 from server.engine.llama_library import AbortFlag, last_error, load_library, recent_log
+from server.engine.llama_limits import Limits
 from server.engine.llama_load import EngineOptions, Loaded, free, load_model
 from server.engine.llama_memory import Memory
-from server.engine.llama_slots import LlamaSlot, Row, SlotTable
+from server.engine.llama_slots import Grown, LlamaSlot, Row, SlotTable
 from server.engine.llama_state import State, restore, save
 from server.engine.llama_tree import Step, Tree
 from server.engine.llama_vocabulary import (
@@ -44,19 +45,6 @@ from server.engine.llama_vocabulary import (
 from server.engine.loaded_files import check_unchanged
 from server.engine.state_key import state_key
 from server.errors import Cancelled, EngineError
-
-
-@dataclass(eq=False)
-class _Grown:
-    """The tree that was evaluated last; one at a time is in memory."""
-
-    slot: LlamaSlot
-    tree: Tree
-    n_branches: int = 1
-    """How many sequences hold parts of it, the slot's own included."""
-    sequences: dict[int, int] = field(default_factory=dict)
-    """Node to a sequence that holds its path; nodes of earlier rounds only are missing."""
-    rows: dict[int, Row] = field(default_factory=dict)
 
 
 def load(path: Path, options: EngineOptions, vocabulary: Vocabulary | None = None) -> "LlamaEngine":
@@ -98,16 +86,16 @@ class LlamaEngine:
         self._encoder = Encoder(loaded.vocabulary, self._vocabulary)
         if self._info.vocabulary_type == "byte-level BPE" and self._encoder.escapes_blanks:
             self._info = replace(self._info, vocabulary_type="BPE of characters")
-        self._size = int(load_library().llama_vocab_n_tokens(loaded.vocabulary))
+        size = int(load_library().llama_vocab_n_tokens(loaded.vocabulary))
+        self._limits = Limits(min(loaded.info.context_tokens, loaded.trained_tokens), size)
         self._memory = Memory(loaded.context, divisible=loaded.divisible, window=loaded.window)
-        self._batch = Batch(loaded.n_ubatch, loaded.n_sequences, self._size)
+        self._batch = Batch(loaded.n_ubatch, loaded.n_sequences, size)
         self._capacity = loaded.n_ubatch
         self._slots = SlotTable(self._memory, slots)
         self._branches = range(slots, loaded.n_sequences)
-        self._grown: _Grown | None = None
+        self._grown: Grown | None = None
         self._viewer: LlamaSlot | None = None
         """The slot whose row is a view of llama.cpp's own buffer."""
-        self._limit = min(loaded.info.context_tokens, loaded.trained_tokens)
         self._evaluated_tokens = 0
         self._forward_passes = 0
         self._abort = AbortFlag()
@@ -166,10 +154,10 @@ class LlamaEngine:
         self._check_open()
         check_unchanged(self._files)
         text = list(tokens)
-        self._check_tokens(text)
+        self._limits.check_tokens(text)
         if not text:
             raise EngineError("there is nothing to evaluate: a prompt needs at least one token")
-        self._check_room(len(text) + 1)
+        self._limits.check_length(len(text) + 1)
         slot = self._slots.open(text)
         if self._grown is not None and self._grown.slot not in self._slots:  # it made room
             self._free_branches(self._grown)
@@ -185,7 +173,7 @@ class LlamaEngine:
         """
         own = self._own(slot)
         tree = Tree.of(nodes)
-        self._check_tokens(tree.tokens)
+        self._limits.check_tokens(tree.tokens)
         if any(not ROOT <= node < len(tree) for node in want):
             raise ValueError(
                 f"a wanted node is outside the tree of {len(tree)} nodes: {list(want)}"
@@ -195,11 +183,11 @@ class LlamaEngine:
                 f"{self._info.name} can't evaluate branches: the memory of its architecture can't "
                 "be cut; use a healing method without trees"
             )
-        self._check_room(len(own.tokens) + len(tree))
+        self._limits.check_length(len(own.tokens) + len(tree))
         self._settle_row(own, tree, want)
         self._forget_tree()
         self._slots.touch(own)
-        grown = self._grown = _Grown(own, tree)
+        grown = self._grown = Grown(own, tree)
         if ROOT in want and own.resident == len(own.tokens):
             if own.row is None:
                 self._slots.shorten(own, len(own.tokens) - 1)
@@ -316,7 +304,7 @@ class LlamaEngine:
 
     # -- evaluating ------------------------------------------------------------------------------
 
-    def _evaluate_round(self, grown: _Grown, steps: list[Step], want: frozenset[int]) -> None:
+    def _evaluate_round(self, grown: Grown, steps: list[Step], want: frozenset[int]) -> None:
         """Evaluate what is pending and then `steps`, in as few forward passes as hold them."""
         own, tree = grown.slot, grown.tree
         trunk = len(own.tokens)
@@ -386,12 +374,12 @@ class LlamaEngine:
         if grown is not None:
             self._clear_branches(grown)
 
-    def _clear_branches(self, grown: _Grown) -> None:
+    def _clear_branches(self, grown: Grown) -> None:
         self._free_branches(grown)
         grown.sequences.clear()
         self._slots.shorten(grown.slot, grown.slot.resident)
 
-    def _free_branches(self, grown: _Grown) -> None:
+    def _free_branches(self, grown: Grown) -> None:
         for branch in self._branches[: grown.n_branches - 1]:
             self._memory.clear(branch)
         grown.n_branches = 1
@@ -416,14 +404,3 @@ class LlamaEngine:
     def _check_open(self) -> None:
         if self._loaded is None:
             raise EngineError("the engine was closed; load the model again")
-
-    def _check_room(self, length: int) -> None:
-        if length > self._limit:
-            raise EngineError(
-                f"{length:,} tokens do not fit the context of {self._limit:,}; choose a larger "
-                "context size or a shorter prompt"
-            )
-
-    def _check_tokens(self, tokens: Sequence[int]) -> None:
-        if tokens and not (min(tokens) >= 0 and max(tokens) < self._size):
-            raise EngineError(f"a token id is outside the vocabulary of {self._size:,} tokens")

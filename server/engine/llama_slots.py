@@ -4,17 +4,18 @@ A slot owns one sequence of the memory. A new slot shares the longest beginning 
 whichever slot has it; when all sequences are taken, the slot that was used longest ago makes room,
 and if that is the very one to share with, its sequence is taken over as it is.
 
-What is not here: evaluating what is missing (`llama`), and branches of trees.
+What is not here: evaluating what is missing (`llama`), and the order of a tree (`llama_tree`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from server.engine import Slot
 from server.engine.llama_memory import Memory
+from server.engine.llama_tree import Tree
 from server.errors import EngineError
 
 Row = NDArray[np.float32]
@@ -34,6 +35,19 @@ class LlamaSlot(Slot):
     def set_row(self, row: Row | None, *, is_view: bool = False) -> None:
         """Note the row after the last token, or that it is not known."""
         self.row, self.row_is_view = row, is_view and row is not None
+
+
+@dataclass(eq=False)
+class Grown:
+    """The tree that was evaluated last; one at a time is in memory."""
+
+    slot: LlamaSlot
+    tree: Tree
+    n_branches: int = 1
+    """How many sequences hold parts of it, the slot's own included."""
+    sequences: dict[int, int] = field(default_factory=dict)
+    """Node to a sequence that holds its path; nodes of earlier rounds only are missing."""
+    rows: dict[int, Row] = field(default_factory=dict)
 
 
 class SlotTable:
