@@ -23,8 +23,9 @@ A document with nothing in it beside the cursor's line says nothing of itself, a
 what is most frequent in the world. There the file's name comes first, for models that have a token
 to separate files.
 
-Not here: which lines fit a budget (`window`), context from other files, and which model file has
-which marks (`engine`).
+What other places say comes before all of it, as a part of the budget (`beside`).
+
+Not here: which lines fit a budget (`window`), and which model file has which marks (`engine`).
 """
 
 import re
@@ -32,6 +33,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from healing.tokenization import Tokenization
+from server.beside import Beside, has_marks, marked, one_line, plain
 from server.engine import FimTokens, Gap
 from server.rules import Place
 from server.snapshot import Snapshot, language_of, line_bounds, with_lf
@@ -87,6 +89,7 @@ def build_prompt(
     lead: bytes = b"",
     after_budget: int | None = None,
     spare: int = 0,
+    beside: Beside | None = None,
 ) -> Prompt:
     """The prompt for a snapshot.
 
@@ -104,7 +107,14 @@ def build_prompt(
         after_budget: The most tokens of the text after the hole; None for its usual share.
         spare: Tokens of the budget that are left free before the hole. The prompt is then the one
             of a later hole, when so much more has been written.
+        beside: What comes before the document's text; it is a part of the budget.
     """
+    others: list[int] = []
+    if beside is not None and fim is not None and has_marks(fim):
+        others = marked(beside, fim, tokenization.encode)
+    elif beside is not None:
+        others, lead = plain(beside, tokenization.encode, lead), b""
+    budget -= len(others)
     most_after = budget // SUFFIX_SHARE if after_budget is None else min(after_budget, budget)
     usual = budget - most_after
     line_start, line_end = line_bounds(snapshot.text, snapshot.cursor)
@@ -126,13 +136,15 @@ def build_prompt(
 
     if fim is None:
         ids, answer, own = continued(budget)
-        return Prompt((*start, *ids) or _only(root), answer, "left", own)
+        return Prompt((*start, *others, *ids) or _only(root), answer, "left", own)
 
     joined = len(place.rest) if place.closers is not None else len(place.tail)
     follows = snapshot.cursor + joined
     after = with_lf(snapshot.text[follows : follows + reach])
     suffix = tokens_after(after, most_after, encode)
     title = title_of(snapshot, line_start, follows)
+    if beside is not None and has_marks(fim):
+        title = one_line(beside.name)
     layout = fim.healed if anchored and fim.healed else fim.named if title and fim.named else None
     layout = layout or fim.layout
     if layout[-1] == "prefix":
@@ -147,6 +159,10 @@ def build_prompt(
         "name": encode(title + b"\n"),
     }
     head = list(start)
+    if has_marks(fim):
+        head += others
+    else:
+        texts["prefix"] = others + texts["prefix"]
     for part in layout:
         head += [part] if isinstance(part, int) else texts[part]
     return Prompt(tuple(head), answer, "fim", own)

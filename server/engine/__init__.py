@@ -40,6 +40,12 @@ class FimTokens:
     """The order with the file's name, where that was trained."""
     healed: Layout | None = None
     """A better order for a hole whose left edge is healed."""
+    file: int | None = None
+    """The mark before each file of a repository, where that was trained."""
+    repository: int | None = None
+    """The mark before a repository's name, where that was trained."""
+    after_repository: bytes = b""
+    """What stands between that name and the mark of the first file."""
     marks: frozenset[int] = frozenset()
     """All marks of the dialect; each of them ends an answer."""
 

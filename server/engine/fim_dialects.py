@@ -40,6 +40,12 @@ class Dialect:
     """Where it is written down."""
     named: str = ""
     """The order with the file's name, where it is known how that was trained."""
+    file: str = ""
+    """The mark before each file of a repository; where `named` is, too."""
+    repository: str = ""
+    """The mark before a repository's name."""
+    after_repository: str = ""
+    """What comes after that name."""
     healed: str = ""
     """A better order, if the end of what was typed is healed."""
     telling: tuple[str, ...] = ()
@@ -59,6 +65,7 @@ DIALECTS = (
         "<fim_suffix> {suffix} <fim_prefix> {prefix} <fim_middle>",
         "arXiv 2510.05788; model card of Mellum-4b-base",
         named="<filename> {name} <fim_suffix> {suffix} <fim_prefix> {prefix} <fim_middle>",
+        file="<filename>",
         others=("<fim_pad>", "<filename>", "<reponame>"),
         models="mellum",
     ),
@@ -67,6 +74,8 @@ DIALECTS = (
         _STARCODER,
         "arXiv 2402.19173, section 5.1",
         named="<file_sep> <fim_prefix> {name} {prefix} <fim_suffix> {suffix} <fim_middle>",
+        file="<file_sep>",
+        repository="<repo_name>",
         telling=("<file_sep>",),
         others=("<fim_pad>", "<repo_name>"),
     ),
@@ -87,6 +96,9 @@ DIALECTS = (
         _QWEN,
         "arXiv 2409.12186",
         named=f"<|file_sep|> {{name}} {_QWEN}",
+        file="<|file_sep|>",
+        repository="<|repo_name|>",
+        after_repository="\n",
         telling=("<|file_sep|>",),
         others=("<|fim_pad|>", "<|repo_name|>"),
     ),
@@ -183,6 +195,9 @@ def _resolved(dialect: Dialect, vocabulary: Vocabulary, model: str) -> FimTokens
         layout=layout,
         named=_layout(dialect.named, ids),
         healed=_layout(dialect.healed, ids),
+        file=ids.get(dialect.file),
+        repository=ids.get(dialect.repository),
+        after_repository=dialect.after_repository.encode(),
         marks=frozenset(ids.values()),
     )
 

@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from healing.rows import RowCache
+from server.beside import Beside
 from server.completer import CompletionOptions
 from server.decoding import METHODS, generate
 from server.engine.llama_library import load_library
 from server.prompt import build_prompt
 from server.rules import place_at
 from server.snapshot import Snapshot, with_lf
+from server.workspace.chunks import Chunk
 from tests.server.documents import documents
 from tests.server.engines import Watched
 from tests.tiny_model import DIALECT_MARKS
@@ -42,6 +44,16 @@ NAMED = {
     "Mellum": "<filename>a.py\n<fim_suffix>{suffix}<fim_prefix>{prefix}<fim_middle>",
     "Qwen": "<|file_sep|>a.py\n<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>",
 }
+OTHERS = "lib/b.py\ndef area(a, b): ...\n", "c.py\nWIDTH = 3\n"
+WITH_OTHERS = {
+    "StarCoder2": "<repo_name>project<file_sep>{0}<file_sep>{1}"
+    "<file_sep><fim_prefix>src/a.py\n{prefix}<fim_suffix>{suffix}<fim_middle>",
+    "Mellum": "<filename>{0}<filename>{1}"
+    "<filename>src/a.py\n<fim_suffix>{suffix}<fim_prefix>{prefix}<fim_middle>",
+    "Qwen": "<|repo_name|>project\n<|file_sep|>{0}<|file_sep|>{1}"
+    "<|file_sep|>src/a.py\n<|fim_prefix|>{prefix}<|fim_suffix|>{suffix}<|fim_middle|>",
+}
+"""Other files before the document, where a family says how."""
 SENTENCEPIECE = {"CodeLlama", "Codestral"}
 GOES_ON = {"CodeLlama", "Codestral"}
 """The answer goes on from the prefix: no mark separates them."""
@@ -63,7 +75,7 @@ def model_of(load_tiny):
     return model
 
 
-def prompt_of(completer, snapshot, *, anchored=True):
+def prompt_of(completer, snapshot, *, anchored=True, beside=None):
     engine = completer.engine
     return build_prompt(
         snapshot,
@@ -75,7 +87,15 @@ def prompt_of(completer, snapshot, *, anchored=True):
         budget=400,
         anchored=anchored,
         lead=b" " if engine.info.add_blank else b"",
+        beside=beside,
     )
+
+
+def beside():
+    """Two other files of a project."""
+    chunks = (name_and_text.partition("\n") for name_and_text in OTHERS)
+    parts = tuple(Chunk(name, text.encode()) for name, _, text in chunks)
+    return Beside("project", "src/a.py", parts)
 
 
 def snapshot_of(before, after):
@@ -123,6 +143,35 @@ class TestFormats:
         text = text.replace(" {prefix}", "{prefix}").format(prefix=blank, suffix="\n")
 
         assert prompt.head == ids_of(completer, text)
+
+    def test_other_files(self, model_of, dialect):
+        """They come first: each with its mark where there is one, else as text."""
+        completer = model_of(dialect)
+        snapshot = snapshot_of(BEFORE + TYPED, AFTER)
+        prompt = prompt_of(completer, snapshot, beside=beside())
+        whole = BEFORE + TYPED
+        before = whole[: len(whole) - len(prompt.typed)]
+        text = WITH_OTHERS.get(dialect)
+        if text is None:
+            text = FORMATS[dialect].replace("{prefix}", "{0}{1}src/a.py\n{prefix}")
+
+        assert prompt.head == ids_of(completer, text.format(*OTHERS, prefix=before, suffix=AFTER))
+        assert prompt.typed == prompt_of(completer, snapshot).typed
+
+    def test_other_files_that_spell_marks(self, model_of, dialect):
+        """Whatever is in them, and whatever they are called, is text."""
+        completer = model_of(dialect)
+        spelled = "".join(DIALECT_MARKS[dialect])
+        part = Chunk(f"{spelled}\n.py", spelled.encode() + b"\n")
+        plain = prompt_of(completer, snapshot_of(BEFORE, AFTER), beside=beside())
+        prompt = prompt_of(
+            completer, snapshot_of(BEFORE, AFTER), beside=Beside(spelled, spelled, (part, part))
+        )
+
+        def marks(head):
+            return [token for token in head if token in completer.engine.fim.marks]
+
+        assert marks(prompt.head) == marks(plain.head)
 
     @pytest.mark.parametrize("method", METHODS)
     def test_a_completion_comes_out(self, model_of, dialect, method):
