@@ -8,7 +8,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import get_args
@@ -40,6 +40,7 @@ from server.snapshot import Snapshot
 from server.speed import CPU_PREFILL, GPU_PREFILL, READING_SECONDS, Reading, reading_of
 from server.warm_start import WarmStart
 from server.watching import Watcher
+from server.workspace.context import Material
 
 logger = logging.getLogger("midtoken.completer")
 
@@ -73,6 +74,8 @@ class CompletionOptions:
     """Users' grammars: language identifiers or globs, each with a path."""
     grammar_schemas: tuple[tuple[str, str], ...] = ()
     """JSON Schemas: globs, each with a path."""
+    material: Material | None = field(default=None, compare=False)
+    """What other places say. An answer that was given without it is as good while one types."""
     first_seconds: float = READING_SECONDS
     """How long the prompt may take to read where nothing of it has been read before."""
 
@@ -304,6 +307,7 @@ class Completer:
             options.context_tokens,
             options.first_seconds,
             options.max_tokens,
+            options.material,
         )
 
     def _recall(self, prompt: Prompt) -> None:

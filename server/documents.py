@@ -40,6 +40,7 @@ from server.positions import (
     without_surrogates,
 )
 from server.snapshot import Snapshot, language_of, line_starts
+from server.workspace.context import Material
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ class Document:
     """The client's language identifier; guessed from the address where the client gave none."""
     encoding: Encoding
     """What the client counts as one character."""
+    material: Material | None
+    """What other places say of it (`surroundings`); None for nothing."""
 
     def __init__(
         self, uri: str, text: str, version: int, language: str, encoding: Encoding
@@ -86,6 +89,7 @@ class Document:
         self.version = version
         self.language = language or language_of(unquote(uri))
         self.encoding = encoding
+        self.material = None
         self._shared: bytes | None = None
         """The text of the snapshots since the last edit, if there were any."""
         self._text: bytearray

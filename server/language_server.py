@@ -53,6 +53,7 @@ from server.rhythm import Rhythm
 from server.server_log import prepare_log, said_in_log, set_log
 from server.service import Request
 from server.snapshot import Snapshot, language_of
+from server.surroundings import Surroundings
 from server.wishes import Wish, request_after, request_of, spot_after, spot_in_new
 
 logger = logging.getLogger("midtoken.server")
@@ -90,6 +91,7 @@ class Protocol(MessageProtocol):
         )
         self._server.prepare_grammar(opened.uri)
         document = self._server.documents.find(opened.uri)
+        self._server.surroundings.at(document, 0)
         self._server.read_ahead(document, spot_in_new(document, self._server.options))
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
@@ -105,6 +107,7 @@ class Protocol(MessageProtocol):
         self._server.backend.service.forget(self._server.document_key(uri))
         self._server.backend.service.free(uri)
         with said_in_log():
+            self._server.surroundings.closed(self._server.documents.find(uri))
             self._server.documents.close(uri)
 
 
@@ -124,6 +127,7 @@ class MidtokenServer(LanguageServer):
         self.last: Last | None = None
         self.own_methods = bind_own_methods(self, backend, self.language_at)
         self.busy = BusyStatus(self.tell_busy)
+        self.surroundings = Surroundings(lambda: self.documents, lambda: self.options)
         self._progress = LoadingProgress(self)
         self._layers: dict[str, object] = {}
         self._chooses_model = False
@@ -137,7 +141,9 @@ class MidtokenServer(LanguageServer):
         self.client = client_named(params.client_info.name if params.client_info else None)
         self._layers = {"initializationOptions": params.initialization_options}
         folders = params.workspace_folders or []
-        self._folder = folder_of(folders[0].uri if folders else params.root_uri)
+        found = [folder_of(one.uri) for one in folders] or [folder_of(params.root_uri)]
+        self._folder = found[0]
+        self.surroundings.begin(folder for folder in found if folder is not None)
         self.apply_settings()
 
     def apply_settings(self, **layers: object) -> None:
@@ -168,6 +174,7 @@ class MidtokenServer(LanguageServer):
         """The connection has ended: nothing of it stays."""
         self.own_methods.close()
         self.busy.close()
+        self.surroundings.close()
         self.backend.listeners.discard(self.tell_status)
         for document in list(self.documents):
             self.backend.service.forget(self.document_key(document.uri))
@@ -235,6 +242,8 @@ class MidtokenServer(LanguageServer):
         self.rhythm.key()
         if changes:
             changed = self.documents.find(document.uri)
+            if (where := changes[-1].range) is not None:
+                self.surroundings.at(changed, changed.offset_at(where.start))
             self.read_ahead(changed, spot_after(changed, changes[-1], self.options))
 
     def read_ahead(self, document: Document, where: Where | None) -> None:
@@ -258,6 +267,7 @@ class MidtokenServer(LanguageServer):
         snapshot = document.snapshot(position_of(wish.position))
         if wish.selected and not selection_fits(document, snapshot, wish.selected):
             return None
+        self.surroundings.at(document, snapshot.cursor)
         asked = selected_snapshot(document, snapshot, wish.selected)
         request = self._request(wish, asked)
         with self.busy.waiting():
@@ -298,6 +308,7 @@ class MidtokenServer(LanguageServer):
             self.options,
             offloaded=self.backend.offloaded,
             pause=lambda: self.rhythm.pause(self.backend.service.first_text_s),
+            material=self.documents.find(wish.uri).material,
         )
 
 
@@ -388,6 +399,11 @@ def create_server(backend: Backend) -> MidtokenServer:
             server.protocol.notify(types.PROGRESS, types.ProgressParams(token, part))
             items = []  # what was sent as a part must not come again
         return types.CompletionList(True, items)
+
+    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def saved(params: types.DidSaveTextDocumentParams) -> None:
+        with said_in_log():
+            server.surroundings.saved(server.documents.find(params.text_document.uri))
 
     @server.feature(types.SHUTDOWN)
     def shutdown(_: None) -> None:

@@ -24,6 +24,7 @@ from server.positions import Position, Range
 from server.report import Completion, Item
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds
+from server.workspace.context import Material
 
 _WORD_BEFORE = re.compile(r"\w*\Z")
 _DASHED_WORD_BEFORE = re.compile(r"[\w-]*\Z")
@@ -109,8 +110,10 @@ def selection_fits(
     return start <= snapshot.cursor <= end and not set(b"\r\n") & set(replaced)
 
 
-def completion_options(options: Options, language: str, snapshot: Snapshot) -> CompletionOptions:
-    """The options of a request at a place."""
+def completion_options(
+    options: Options, language: str, snapshot: Snapshot, material: Material | None = None
+) -> CompletionOptions:
+    """The options of a request at a place; what other places say is used if the options allow."""
     options = options.for_language(language)
     section = options.completion
     block = allows_block(place_at(snapshot), inside_at(snapshot), section.multiline)
@@ -127,6 +130,7 @@ def completion_options(options: Options, language: str, snapshot: Snapshot) -> C
         grammar=options.grammar.mode,
         grammar_files=tuple(options.grammar.files.items()),
         grammar_schemas=tuple(options.grammar.schemas.items()),
+        material=material if options.context.workspace else None,
         rules_off=frozenset().union(
             *(rules for name, rules in FILTERS.items() if not getattr(options.filters, name))
         ),

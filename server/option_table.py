@@ -23,7 +23,7 @@ USER_ONLY = frozenset({"model", "engine", "logging", "grammar.files", "grammar.s
 """Sections and keys that say what runs on this machine, where it comes from, and which files are
 read or written: a folder that was only opened can't set them."""
 
-OVERRIDABLE = frozenset({"completion", "trigger", "filters", "grammar.mode"})
+OVERRIDABLE = frozenset({"completion", "context", "trigger", "filters", "grammar.mode"})
 """Sections and keys that may differ between languages."""
 
 OVERRIDES = "languages.overrides"

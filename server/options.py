@@ -246,6 +246,20 @@ class GrammarSection:
 
 
 @dataclass(frozen=True)
+class ContextSection:
+    """What a suggestion may know beside its document."""
+
+    workspace: Annotated[
+        bool,
+        About(
+            "Let the model read definitions that a document imports from other files of the "
+            "workspace, and places that you have just been at. What `.gitignore` or "
+            "`.midtokenignore` excludes, or what looks like a secret, is never read."
+        ),
+    ] = True
+
+
+@dataclass(frozen=True)
 class LoggingSection:
     """What is written down about the server's work."""
 
@@ -277,6 +291,7 @@ class Options:
     trigger: TriggerSection = field(default_factory=TriggerSection)
     filters: FiltersSection = field(default_factory=FiltersSection)
     grammar: GrammarSection = field(default_factory=GrammarSection)
+    context: ContextSection = field(default_factory=ContextSection)
     logging: LoggingSection = field(default_factory=LoggingSection)
     languages: LanguagesSection = field(default_factory=LanguagesSection)
 

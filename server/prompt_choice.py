@@ -9,6 +9,9 @@ The text after the cursor is read again after each new line, whatever is in memo
 after the text before the cursor. So larger prompts have no more of it than the first one, but for
 the last: it has what is read while a person waits, and only a pause on a line makes it pay.
 
+What other places say (`workspace`) is in large prompts only, so it costs a first suggestion nothing
+where reading is slow.
+
 What is not here: building a prompt (`prompt`), and reading ahead (`idle`).
 """
 
@@ -16,11 +19,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from healing.tokenization import Tokenization
+from server.beside import Beside
 from server.engine import FimTokens, TokenEngine
 from server.prompt import SUFFIX_SHARE, TYPED_TOKENS, Prompt, build_prompt
 from server.rules import Place
 from server.snapshot import Snapshot
 from server.speed import Reading, round_budget
+from server.workspace.chunks import Chunk
+from server.workspace.context import Material, choose
 
 MARKS = 32
 """Room for the marks of a prompt and a file's name."""
@@ -37,6 +43,15 @@ LARGEST_SHARE = 0.6
 
 NEXT_SHARE = 1 / 8
 """The next window is read when so much of the budget is left."""
+
+BESIDE_FROM = 768
+"""Prompts with less text before the hole hold the document's own only: nearer text says more."""
+
+BESIDE_SHARE = 3
+"""What other places say takes one part in so many of the text before the hole, at most."""
+
+REMEMBERED = 8
+"""Choices of other places that are remembered: choosing counts the tokens of all of them."""
 
 WAITING_SHARE = 0.25
 """What is read in this part of the time for a first suggestion is not worth saving."""
@@ -68,6 +83,8 @@ class Site:
     """How long a first prompt may take to read."""
     answer_tokens: int
     """The most tokens to write."""
+    material: Material | None = None
+    """What other places say."""
 
 
 class PromptChoice:
@@ -77,6 +94,7 @@ class PromptChoice:
         """Choose by what is in the engine's memory, and by how fast it reads."""
         self.reading = reading
         self._engine, self._tokenization = engine, tokenization
+        self._chosen: dict[tuple[Material, int], tuple[Chunk, ...]] = {}
 
     def choose(self, site: Site, recall: Callable[[Prompt], object] = lambda _: None) -> Prompt:
         """The prompt for a request.
@@ -166,6 +184,20 @@ class PromptChoice:
         info = self._engine.info
         return info.trees and info.memory == "attention"
 
+    def _beside(self, site: Site, before: int) -> Beside | None:
+        """What other places say, where a prompt is large enough before the hole."""
+        material = site.material
+        if material is None or before < BESIDE_FROM:
+            return None
+        chosen = self._chosen.get((material, before))
+        if chosen is None:
+            encode = self._tokenization.encode
+            chosen = choose(material, before // BESIDE_SHARE, lambda text: len(encode(text)))
+            while len(self._chosen) >= REMEMBERED:
+                del self._chosen[next(iter(self._chosen))]
+            self._chosen[material, before] = chosen
+        return Beside(material.repository, material.name, chosen) if chosen else None
+
     def _build(self, site: Site, size: Size, spare: int = 0) -> Prompt:
         engine, info = self._engine, self._engine.info
         return build_prompt(
@@ -180,4 +212,5 @@ class PromptChoice:
             lead=b" " if info.add_blank else b"",
             after_budget=size.after,
             spare=spare,
+            beside=self._beside(site, size.before),
         )

@@ -16,6 +16,7 @@ from server.positions import Position, to_bytes
 from server.report import Completion
 from server.service import Request
 from server.snapshot import Snapshot
+from server.workspace.context import Material
 
 CPU_PATIENCE_MS, GPU_PATIENCE_MS = 600, 250
 """After so long, an automatic request is answered with the whole words that are there. VS Code
@@ -44,6 +45,7 @@ def request_of(
     *,
     offloaded: bool,
     pause: Callable[[], float],
+    material: Material | None = None,
 ) -> Request:
     """The request for a wish.
 
@@ -54,8 +56,9 @@ def request_of(
         options: The editor's options.
         offloaded: Whether the model runs on a GPU.
         pause: Seconds to wait for the next key, where the options do not say.
+        material: What other places say of the document.
     """
-    wanted = completion_options(options, snapshot.language, snapshot)
+    wanted = completion_options(options, snapshot.language, snapshot, material)
     ahead = options.engine.idle_work
     if not wish.automatic:
         return Request(document, snapshot, wanted, ahead=ahead)
@@ -78,7 +81,7 @@ def request_after(request: Request, completion: Completion, options: Options) ->
         text=text[: snapshot.cursor] + written + after,
         cursor=snapshot.cursor + len(written),
     )
-    wanted = completion_options(options, snapshot.language, accepted)
+    wanted = completion_options(options, snapshot.language, accepted, request.options.material)
     return Request(request.document, accepted, wanted)
 
 
@@ -102,4 +105,5 @@ def spot_in_new(document: Document, options: Options) -> Where | None:
 def _spot(document: Document, cursor: int, options: Options) -> Spot:
     snapshot = document.snapshot(Position(0, 0))
     snapshot = replace(snapshot, cursor=min(cursor, len(snapshot.text)))
-    return Spot(snapshot, completion_options(options, document.language, snapshot))
+    wanted = completion_options(options, document.language, snapshot, document.material)
+    return Spot(snapshot, wanted)

@@ -191,8 +191,8 @@ class TestLanguages:
         assert messages(problems) == [
             (
                 "initializationOptions: midtoken.languages.overrides.c.model.name has no effect: "
-                "only options of completion, filters, grammar.mode, trigger may differ between "
-                "languages"
+                "only options of completion, context, filters, grammar.mode, trigger may differ "
+                "between languages"
             ),
             (
                 "initializationOptions: midtoken.languages.overrides.c.trigger.debounce is -1; "

@@ -6,9 +6,11 @@ import pytest
 
 from server.completer import CompletionOptions
 from server.prompt import SUFFIX_SHARE
-from server.prompt_choice import LARGEST_SHARE, PromptChoice
+from server.prompt_choice import BESIDE_FROM, BESIDE_SHARE, LARGEST_SHARE, MARKS, PromptChoice
 from server.snapshot import Snapshot
 from server.speed import Reading
+from server.workspace.chunks import Chunk
+from server.workspace.context import Material
 from tests.server.engine.fresh import refuse_cuts
 from tests.server.test_window import program
 
@@ -182,3 +184,66 @@ class TestGrowth:
 
         assert choice.choose(site, recall) == largest
         assert asked == [first, largest]
+
+
+class TestOtherPlaces:
+    PARTS = tuple(Chunk(f"lib/{seed}.py", b"".join(program(seed, 200))) for seed in (5, 6))
+    MATERIAL = Material("project", "a.py", PARTS, Chunk("a.py", b"import os\n"), PARTS[:1])
+
+    @pytest.fixture
+    def completer(self, load_tiny):
+        """A model that knows marks for files."""
+        return load_tiny(n_ctx=4096, dialect="Qwen")
+
+    def others(self, completer, prompt):
+        """The tokens before the document's own text."""
+        return prompt.head.index(completer.engine.fim.prefix)
+
+    def test_in_large_prompts_only(self, completer):
+        """What other places say costs a first suggestion nothing."""
+        choice = choice_of(completer)
+        plain = choice.ahead(site_of(completer))
+        prompts = choice.ahead(site_of(completer, material=self.MATERIAL))
+
+        assert prompts[0] == plain[0]
+        sizes = [(len(prompt.head), self.others(completer, prompt)) for prompt in prompts]
+        assert any(others for _, others in sizes)
+        for size, others in sizes:
+            assert size >= BESIDE_FROM // 2 or not others
+
+    def test_it_is_a_part_of_the_budget(self, completer):
+        choice = choice_of(completer)
+        for before in (BESIDE_FROM - 1, BESIDE_FROM, 1500):
+            tokens = before * SUFFIX_SHARE // (SUFFIX_SHARE - 1)
+            prompt = choice.choose(site_of(completer, tokens=tokens, material=self.MATERIAL))
+            others = self.others(completer, prompt)
+
+            assert len(prompt.head) <= tokens + MARKS
+            assert others <= before // BESIDE_SHARE + MARKS
+            assert (others > before // BESIDE_SHARE // 2) == (before >= BESIDE_FROM)
+
+    def test_the_front_stays_while_somebody_types(self, completer):
+        choice, fronts = choice_of(completer), set()
+        for line in range(20):
+            site = site_of(completer, TEXT + b"  size = 1\n" * line, tokens=2000)
+            prompt = choice.choose(replace(site, material=self.MATERIAL))
+            fronts.add(prompt.head[: self.others(completer, prompt)])
+
+        assert len(fronts) == 1
+
+    def test_in_a_short_document(self, completer):
+        """There is room for others where a document has little to say."""
+        choice = choice_of(completer)
+        site = site_of(completer, b"import os\nx = ", b"\n", material=self.MATERIAL)
+        first, *larger = choice.ahead(site)
+        for prompt in larger:
+            read(completer, prompt.head)
+
+        assert self.others(completer, first) == 0
+        assert self.others(completer, choice.choose(site)) > 0
+
+    def test_nothing_to_say(self, completer):
+        choice = choice_of(completer)
+        site = site_of(completer, tokens=2000)
+
+        assert choice.choose(replace(site, material=Material("p", "a.py"))) == choice.choose(site)
