@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from server.answers import present
 from server.completer import CompletionOptions
 from server.draft_gains import LONGEST, Gains
 from server.drafting import EARLIER, Drafter, Guess, drafter_for, guess_from
@@ -108,17 +109,24 @@ def test_costs_of_the_device(tiny_completer):
 
 
 def test_completions_report_drafts(load_tiny):
-    """A text that goes round in circles is drafted, and the answer says how much of it held."""
+    """The answer says how much was drafted and held; one from memory that nothing was."""
     completer = load_tiny()
-    completer.drafter = Drafter(completer.tokenization, Gains(1.0))
-    snapshot = Snapshot("a.py", 0, b"x = 1\n" * 4, 24, "python")
+    text = b"import os\n\nfor index in"
+    snapshot = Snapshot("a.py", 0, text, len(text), "python")
     options = CompletionOptions(max_tokens=60, multiline="always", grammar="off")
 
-    completion = completer.complete(snapshot, options)
     completer.drafter = None
-    plain = completer.complete(snapshot, options)
+    answer = completer.answer(snapshot, options)
+    plain = present(snapshot, answer)
+    completer.drafter = Drafter(completer.tokenization, Gains(1.0))
+    completer.drafter.remember(snapshot.text, answer.generation.text)
+    answer = completer.answer(snapshot, options)
+    drafted = present(snapshot, answer)
+    from_memory = present(snapshot, replace(answer, evaluated=0))
 
-    tokens = completion.as_json()["tokens"]
-    assert tokens["drafted"] >= tokens["accepted"]
-    assert completion.items == plain.items
-    assert (plain.tokens.drafted, plain.tokens.accepted) == (0, 0)
+    tokens = drafted.as_json()["tokens"]
+    assert tokens["drafted"] >= tokens["accepted"] > 0
+    assert completer.drafter.counts == (tokens["drafted"], tokens["accepted"])
+    assert drafted.items[0].text == from_memory.items[0].text == plain.items[0].text
+    for other in (from_memory, plain):
+        assert (other.tokens.drafted, other.tokens.accepted) == (0, 0)

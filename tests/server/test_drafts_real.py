@@ -22,7 +22,7 @@ NOISE = 1.0
 """More than the shape of a batch makes of a logit: 0.53 at most (measured, weights of 4 bits).
 
 llama.cpp multiplies four tokens at a time in another order than one: a batch of two gives the very
-same numbers as two steps, one of four is off by 0.25 at its worst logit, as is a prompt."""
+same numbers as two steps, in one of four the worst logit is off by 0.3, as after a prompt."""
 
 PLACES = [
     ("colorsys.py", 0.7),
