@@ -30,6 +30,11 @@ class Stitch:
         self.given += len(shown)
         return shown
 
+    def back(self, length: int) -> None:
+        """Take back all but the first bytes of the text."""
+        del self.text[length:]
+        self.given = len(_valid_part(bytes(self.text)))
+
     def finish(self) -> bytes:
         """The longest prefix of the text that is whole, valid UTF-8.
 

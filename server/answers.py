@@ -5,6 +5,7 @@ Not here: how it comes to be written (`completer`).
 
 from dataclasses import dataclass, replace
 
+from server.bans import BEFORE_BYTES, Bans, SlowPatternError
 from server.blocks import inside_at, line_end_of, restore_line_ends
 from server.decoding import Generation
 from server.engine import ModelInfo
@@ -12,11 +13,14 @@ from server.grammar.fit import Fits
 from server.grammar.report import GrammarReport
 from server.grammar_checks import NOT_ALLOWED, finish_fitting
 from server.report import Completion, Item, TokenCounts
-from server.rules import place_at
-from server.snapshot import Snapshot, position_at
+from server.rules import Finished, place_at
+from server.snapshot import Snapshot, position_at, with_lf
 
 UNFINISHED = "unfinished"
 """The end of a text of which more is to come."""
+
+BANNED = "what the model wants is banned"
+"""Why nothing is shown."""
 
 FINISHED = frozenset({"stop token", "stop rule", "other wishes"})
 """Ways for a text to end that make it whole."""
@@ -42,6 +46,8 @@ class Answer:
     """What the grammar did, up to here."""
     fits: Fits | None = None
     """Where what follows the cursor fits after the text; None if that is not known."""
+    bans: Bans | None = None
+    """What is never shown."""
 
 
 def present(snapshot: Snapshot, answer: Answer) -> Completion:
@@ -56,7 +62,11 @@ def present(snapshot: Snapshot, answer: Answer) -> Completion:
         answer.fits,
     )
     items: tuple[Item, ...] = ()
-    if finished.text:
+    reason = finished.empty_reason
+    is_banned = answer.bans is not None and _is_banned(snapshot, finished, answer.bans)
+    if is_banned or (generation.ended == "ban" and not generation.text):
+        reason = BANNED
+    elif finished.text:
         line, character = position_at(snapshot.text, snapshot.cursor)
         items = (
             Item(
@@ -70,7 +80,7 @@ def present(snapshot: Snapshot, answer: Answer) -> Completion:
     against = generation.ended == "other wishes" and not generation.text
     return Completion(
         items=items,
-        empty_reason=NOT_ALLOWED if against and not items else finished.empty_reason,
+        empty_reason=NOT_ALLOWED if against and not items else reason,
         ended=generation.ended,
         rules=finished.rules,
         healing=generation.healing,
@@ -87,7 +97,29 @@ def present(snapshot: Snapshot, answer: Answer) -> Completion:
         model=answer.model,
         grammar=replace(answer.grammar, fits=fits if generation.ended != UNFINISHED else None),
         notes=answer.notes,
+        bans=generation.bans,
     )
+
+
+def text_before(snapshot: Snapshot) -> bytes:
+    """The text before the cursor as far as bans look at it, with LF line ends."""
+    return with_lf(snapshot.text[max(0, snapshot.cursor - 2 * BEFORE_BYTES) : snapshot.cursor])
+
+
+def _is_banned(snapshot: Snapshot, finished: Finished, bans: Bans) -> bool:
+    """Whether what is shown holds a banned text, or makes one with what stands around it.
+
+    The decoder keeps them out of what it writes. Rules put closers at its end, and what follows the
+    cursor may complete what it began.
+    """
+    if not finished.text:
+        return False
+    since = snapshot.cursor + finished.range_end
+    after = with_lf(snapshot.text[since : since + BEFORE_BYTES])
+    try:
+        return bans.are_in(text_before(snapshot), finished.text, after)
+    except SlowPatternError:
+        return True
 
 
 def present_after(snapshot: Snapshot, since: bytes, left: Answer) -> Completion:

@@ -32,6 +32,8 @@ class RequestArguments(EngineArguments):
     top_p: float
     min_p: float
     seed: int
+    bans: tuple[str, ...]
+    ban_patterns: tuple[str, ...]
 
 
 class CompleteArguments(RequestArguments):

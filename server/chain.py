@@ -107,6 +107,32 @@ class Chain:
         self._evaluate(token, self._draft(most))
         return self._rows[0]
 
+    def back(self, count: int) -> Row:
+        """Take back the last tokens of the text; returns the logits after what is left.
+
+        Args:
+            count: How many. What is left must hold a token that was not there at the start.
+
+        Raises:
+            Cancelled, EngineError: As `TokenEngine.evaluate`.
+        """
+        self.leave()
+        length = len(self._slot.tokens) - count
+        last = self._slot.tokens[length - 1]
+        self._engine.cut(self._slot, length - 1)
+        self._evaluate(last, ())
+        return self._rows[0]
+
+    def leave(self) -> None:
+        """Let the slot hold just what was chosen: others may use the engine then."""
+        self._keep()
+        self._guess = Guess()
+
+    def begin_again(self, slot: Slot) -> None:
+        """Go on from another slot instead, after `leave`; the old one is freed."""
+        self._engine.drop(self._slot)
+        self._slot = slot
+
     def _compare(self, token: int) -> bool:
         """Whether a token is what was guessed; also of guesses that were not evaluated."""
         if self._drafting is None or not self._guess.tokens:

@@ -30,6 +30,7 @@ from healing.exact import Accepts
 from healing.reachable import reachable
 from healing.sampling import NONE, Sampling, log_normaliser, truncate
 from healing.tokenization import Tokenization
+from server.ban_watch import BanWatch
 from server.engine import TokenEngine
 from server.grammar.mask import Mask
 
@@ -61,6 +62,8 @@ class Chooser:
     random: np.random.Generator
     mask: Mask | None
     """What a grammar says; None if everything is allowed."""
+    bans: BanWatch | None = None
+    """What must not be written; None if everything may be."""
 
     def __call__(
         self,
@@ -135,6 +138,8 @@ class Chooser:
             if fits < len(shown):
                 refused = True
                 wishes.strike_out(self.tokenization.trie.starting_with(owed + shown[: fits + 1]))
+            elif shown and self.bans is not None and self.bans.refusal(shown):
+                wishes.strike_out(token)
             elif (owed or reachable(self.tokenization, token)) and admits(token):
                 return token, refused
             else:
@@ -187,12 +192,16 @@ class _Wishes:
 
 
 def chooser_for(
-    engine: TokenEngine, tokenization: Tokenization, sampling: Sampling, mask: Mask | None
+    engine: TokenEngine,
+    tokenization: Tokenization,
+    sampling: Sampling,
+    mask: Mask | None,
+    bans: BanWatch | None = None,
 ) -> Chooser:
     """The choice of tokens of one request."""
     not_text = np.setdiff1d(engine.vocabulary.other_ids, list(engine.stops))
     random = np.random.default_rng(sampling.seed)
-    return Chooser(tokenization, not_text, engine.stops, sampling, random, mask)
+    return Chooser(tokenization, not_text, engine.stops, sampling, random, mask, bans)
 
 
 def accepting(mask: Mask) -> Accepts:

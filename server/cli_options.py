@@ -114,6 +114,20 @@ def request_options(command: Command) -> Command:
         click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=1.0),
         click.option("--min-p", type=click.FloatRange(0, 1), default=0.0),
         click.option("--seed", type=click.IntRange(0), default=0),
+        click.option(
+            "--ban",
+            "bans",
+            multiple=True,
+            metavar="TEXT",
+            help="A text that is never suggested; may be repeated.",
+        ),
+        click.option(
+            "--ban-pattern",
+            "ban_patterns",
+            multiple=True,
+            metavar="PATTERN",
+            help="A pattern of texts that are never suggested; may be repeated.",
+        ),
     ]
     return _with(options, command)
 

@@ -17,7 +17,9 @@ from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
-from server.answers import FINISHED, Answer, present
+from server.answers import FINISHED, Answer, present, text_before
+from server.ban_watch import BanWatch
+from server.bans import Bans, compiled
 from server.blocks import inside_at, should_stop_block
 from server.decoding import METHODS, Generation, generate
 from server.drafting import Drafter, drafter_for
@@ -78,6 +80,10 @@ class CompletionOptions:
     """What other places say. An answer that was given without it is as good while one types."""
     first_seconds: float = READING_SECONDS
     """How long the prompt may take to read where nothing of it has been read before."""
+    bans: tuple[str, ...] = ()
+    """Texts that are never suggested."""
+    ban_patterns: tuple[str, ...] = ()
+    """The same as patterns (`server.bans`)."""
 
     def __post_init__(self) -> None:
         if self.healing not in METHODS:
@@ -92,6 +98,13 @@ class CompletionOptions:
             raise ValueError(f"context-tokens must be 0 or more, not {self.context_tokens}")
         if not self.first_seconds > 0:
             raise ValueError(f"first-seconds must be above 0, not {self.first_seconds}")
+        self.compiled_bans()
+
+    def compiled_bans(self) -> Bans | None:
+        """The list of what is never suggested; None if nothing is on it."""
+        if not self.bans and not self.ban_patterns:
+            return None
+        return compiled(self.bans, self.ban_patterns)
 
 
 class Completer:
@@ -202,6 +215,7 @@ class Completer:
             dict(options.grammar_files),
             dict(options.grammar_schemas),
         )
+        bans = options.compiled_bans()
         mask, off = self._grammars.begin(snapshot, place, ladder, options.grammar)
         checked = perf_counter()
         first_text = [0.0]
@@ -228,6 +242,7 @@ class Completer:
                 options.rules_off,
                 report,
                 Fits(wanted=mask.wanted) if mask is not None and generation.masked else None,
+                bans,
             )
 
         generation = generate(
@@ -242,6 +257,7 @@ class Completer:
             mask=mask,
             note=note,
             drafts=None if self.drafter is None else self.drafter.begin(snapshot, prompt),
+            bans=None if bans is None else BanWatch(bans, text_before(snapshot)),
             on_progress=lambda so_far: on_progress(answer(so_far)),
             watcher=watcher,
         )

@@ -100,6 +100,8 @@ def request_of(options: RequestArguments) -> CompletionOptions:
             options["context_tokens"],
             sampling,
             grammar=cast("Mode", options["grammar"]),
+            bans=options["bans"],
+            ban_patterns=options["ban_patterns"],
         )
     except ValueError as error:
         raise UsageError(str(error)) from error

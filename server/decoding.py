@@ -11,12 +11,14 @@ import math
 import re
 import string
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.stitch import Stitch
 from healing.tokenization import Tokenization
+from server.ban_watch import BanWatch
+from server.bans import BanReport
 from server.chain import Chain
 from server.choosing import Choice, chooser_for
 from server.drafting import Drafting
@@ -24,7 +26,7 @@ from server.engine import TokenEngine
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
-from server.retyping import constrained_healing, exact_healing, no_healing
+from server.retyping import Healed, constrained_healing, exact_healing, no_healing
 from server.watching import Watcher, watched
 
 METHODS = ("exact", "align", "one", "off")
@@ -43,6 +45,11 @@ OTHER_WISHES = 0.95
 """If a grammar refuses this share of what could come first, nothing is written at all: what is left
 of the probability is noise. A grammar that decides what is wanted has its way."""
 
+BAN_STAYS = "it went back too often"
+NO_WAY_BACK = "this model's memory cannot be cut, so there is no way back"
+NOTHING_ELSE = "nothing else may come"
+"""Why a text ends before a banned one."""
+
 _WORD = re.compile(rb"[\w\x80-\xff]+\Z")
 _SIGNS = tuple(sign.encode() for sign in string.punctuation.replace("_", "") + string.whitespace)
 
@@ -57,8 +64,9 @@ class Generation:
     """For every token after the cursor (the first may share its token with typed text): natural
     log of the model's own probability of it, whatever a grammar refused."""
     ended: str
-    """`stop token`, `stop rule`, `token limit`, `other wishes` (`UNWILLING`, `OTHER_WISHES`), or
-    `no fitting token` if the grammar allows none; `unfinished` if more is to come."""
+    """`stop token`, `stop rule`, `token limit`, `other wishes` (`UNWILLING`, `OTHER_WISHES`), `ban`
+    if what comes next is banned (`BanReport.note`), or `no fitting token` if the grammar allows
+    none; `unfinished` if more is to come."""
     healing: HealingReport
     reused: int
     """Prompt tokens that were in memory."""
@@ -70,6 +78,8 @@ class Generation:
     """Tokens of drafts that were evaluated."""
     accepted: int = 0
     """Of them, those that were chosen."""
+    bans: BanReport = field(default_factory=BanReport)
+    """What bans did."""
 
 
 def generate(
@@ -85,6 +95,7 @@ def generate(
     mask: Mask | None = None,
     note: str | None = None,
     drafts: Drafting | None = None,
+    bans: BanWatch | None = None,
     on_progress: Callable[[Generation], None] = lambda _: None,
     watcher: Watcher | None = None,
 ) -> Generation:
@@ -105,22 +116,27 @@ def generate(
         note: Goes to the report: why this method and not another.
         drafts: Guesses that are checked several tokens at a time. They change how long it takes,
             and no text; what was written is remembered there.
+        bans: What must not be written, watched from the cursor on. Where a banned text is whole,
+            the decoder goes back to where it began and takes what is next best there.
         on_progress: Is given what is there so far, each time that the text has grown by whole
-            characters; it ended `unfinished`.
+            characters; it ended `unfinished`. With bans only words that stay are in it.
         watcher: Is told how the text comes about.
 
     Raises:
         Cancelled, EngineError: As the engine does.
     """
-    chooser = chooser_for(engine, tokenization, sampling, mask)
+    chooser = chooser_for(engine, tokenization, sampling, mask, bans)
     if watcher is not None:
         chooser = watched(chooser, watcher)
-    if method == "exact":
-        healed = exact_healing(engine, prompt, rows, chooser, watcher)
-    elif method == "off":
-        healed = no_healing(engine, prompt, chooser)
-    else:
-        healed = constrained_healing(engine, prompt, method, chooser, note=note)
+
+    def heal() -> Healed:
+        if method == "exact":
+            return exact_healing(engine, prompt, rows, chooser, watcher)
+        if method == "off":
+            return no_healing(engine, prompt, chooser)
+        return constrained_healing(engine, prompt, method, chooser, note=note)
+
+    first = healed = heal()
     mask = healed.mask
     chooser = replace(chooser, mask=mask)
     token, piece = healed.token, healed.visible
@@ -134,36 +150,77 @@ def generate(
             text,
             tuple(logprobs),
             ended,
-            healed.report,
-            healed.reused,
+            first.report,
+            first.reused,
             prompt_tokens,
             mask is not None,
             chain.drafted,
             chain.accepted,
+            BanReport() if bans is None else bans.report,
         )
+
+    def before_ban(piece: bytes, why: str) -> Generation:
+        assert bans is not None
+        left, choices = bans.end_before(piece, why)
+        stitch.back(left)
+        del logprobs[choices:]
+        return so_far(stitch.finish(), "ban")
 
     if mask is not None and not sampling.temperature and _is_refused(healed.refused, mask):
         return so_far(b"", "other wishes")
     ended = "stop token"
+    told = 0
     with chain:
         while token is not None:
-            if mask is not None:
-                mask.push(piece)
-            if stitch.push(piece):
-                text = bytes(stitch.text[: stitch.given])
-                on_progress(so_far(text, "unfinished"))
-                if should_stop(text):
-                    ended = "stop rule"
+            place = None if bans is None else bans.place_of(piece)
+            if bans is not None and bans.is_stuck:
+                return before_ban(piece, "")
+            if bans is not None and place is not None:
+                if not bans.may_go_back() or not engine.info.trees:
+                    why = NO_WAY_BACK if bans.may_go_back() else BAN_STAYS
+                    return before_ban(piece, why)
+                count = len(logprobs) - 1 - place
+                stitch.back(bans.go_back(place))
+                if mask is not None:
+                    mask.back(len(stitch.text))
+                if watcher is not None:
+                    watcher.went_back(count + 1 if place else None)
+                del logprobs[place:]
+                if not place:
+                    chain.leave()
+                    healed = heal()
+                    chain.begin_again(healed.slot)
+                    mask, chooser = healed.mask, replace(chooser, mask=healed.mask)
+                    token, piece = healed.token, healed.visible
+                    logprobs.append(healed.logprob)
+                    continue
+                row = chain.back(count)
+            else:
+                if mask is not None:
+                    mask.push(piece)
+                if bans is not None:
+                    bans.push(piece)
+                if stitch.push(piece):
+                    text = bytes(stitch.text[: stitch.given])
+                    shown = text if bans is None else text[: bans.settled]
+                    if len(shown) > told:
+                        told = len(shown)
+                        on_progress(so_far(shown, "unfinished"))
+                    if should_stop(text):
+                        ended = "stop rule"
+                        break
+                if len(logprobs) >= max_tokens or len(chain) >= engine.info.context_tokens:
+                    ended = "token limit"
                     break
-            if len(logprobs) >= max_tokens or len(chain) >= engine.info.context_tokens:
-                ended = "token limit"
-                break
-            row = chain.after(token, max_tokens - len(logprobs))
+                row = chain.after(token, max_tokens - len(logprobs))
             choice = chooser(row)
-            if choice is None and not stitch.text:
+            is_banned = bans is not None and bans.has_refused_here
+            if choice is None and not stitch.text and not is_banned:
                 mask, chooser = None, replace(chooser, mask=None)
                 choice = chooser(row)
             if choice is None:
+                if is_banned:
+                    return before_ban(b"", NOTHING_ELSE)
                 ended = "no fitting token"
                 break
             token = choice.token
@@ -177,6 +234,8 @@ def generate(
                     break
             if token is not None:
                 logprobs.append(choice.logprob)
+        if healed.is_banned:
+            return before_ban(b"", NOTHING_ELSE)
     return so_far(stitch.finish(), ended)
 
 

@@ -134,6 +134,8 @@ def completion_options(
         rules_off=frozenset().union(
             *(rules for name, rules in FILTERS.items() if not getattr(options.filters, name))
         ),
+        bans=options.filters.bans,
+        ban_patterns=options.filters.ban_patterns,
     )
 
 

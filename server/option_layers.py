@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from server.option_table import OVERRIDABLE, OVERRIDES, TABLE, Option
-from server.options import Options, value_of, with_values
+from server.options import ADDED, Options, joined, value_of, with_values
 
 EDITOR_LAYERS = frozenset(
     {
@@ -146,6 +146,8 @@ class _Reader:
     layer: str = ""
     sections: set[str] = field(default_factory=set)
     """Of the options that were taken."""
+    added: dict[str, dict[bool, Any]] = field(default_factory=dict)
+    """For lists that only grow, by their full key: the workspace's (False) and the user's."""
 
     def read(self, layer: str, content: object) -> None:
         """Take one layer, on top of those before it."""
@@ -194,8 +196,15 @@ class _Reader:
             return {}
         if row.kind == "paths" and isinstance(value, Mapping):
             value = self._right_entries(row, full, value)
+        if row.kind == "patterns" and isinstance(value, list | tuple):
+            value = self._right_patterns(row, full, value)
         try:
-            return {key: row.checked(value)}
+            checked = row.checked(value)
+            if key in ADDED:
+                known = self.added.setdefault(full, {})
+                known[self.layer in EDITOR_LAYERS] = checked
+                checked = joined(*known.values())
+            return {key: checked}
         except ValueError:
             shown = _shown(kept)
             self._problem(
@@ -221,6 +230,19 @@ class _Reader:
                     "empty, for a name that is not; this entry is left out",
                     f"{_shown(name)}: {_shown(path)}",
                 )
+        return right
+
+    def _right_patterns(self, row: Option, full: str, value: Sequence[object]) -> list[object]:
+        """The patterns that can be used; each other one is a problem of its own."""
+        right = []
+        for pattern in value:
+            try:
+                row.checked([pattern])
+                right.append(pattern)
+            except ValueError as error:
+                shown = _shown(pattern)
+                message = f"{full}: {shown} can't be used ({error}); this entry is left out"
+                self._problem(full, message, shown)
         return right
 
     def _overrides(self, path: str, value: object) -> None:

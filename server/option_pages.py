@@ -113,7 +113,7 @@ def _values(row: Option) -> dict[str, Any]:
         plain |= numeric
     elif row.kind == "numbers":
         plain = {"type": "array", "items": {"type": "number", **numeric}}
-    elif row.kind in {"string", "strings"}:
+    elif row.kind in {"string", "strings", "patterns"}:
         text = {"type": "string"} | ({"minLength": row.about.low} if row.about.low else {})
         plain = text if row.kind == "string" else {"type": "array", "items": text}
     elif row.kind == "paths":

@@ -17,7 +17,8 @@ from dataclasses import dataclass, fields
 from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
-from server.options import MAX_INTEGER, About, Options, camel_case
+from server.bans import check_pattern
+from server.options import MAX_INTEGER, About, Options, Pattern, camel_case
 
 USER_ONLY = frozenset({"model", "engine", "logging", "grammar.files", "grammar.schemas"})
 """Sections and keys that say what runs on this machine, where it comes from, and which files are
@@ -29,7 +30,7 @@ OVERRIDABLE = frozenset({"completion", "context", "trigger", "filters", "grammar
 OVERRIDES = "languages.overrides"
 """The one key that holds no value but options again, for each language."""
 
-Kind = Literal["boolean", "integer", "number", "string", "numbers", "strings", "paths"]
+Kind = Literal["boolean", "integer", "number", "string", "numbers", "strings", "patterns", "paths"]
 _KINDS: dict[object, Kind] = {
     bool: "boolean",
     int: "integer",
@@ -37,6 +38,7 @@ _KINDS: dict[object, Kind] = {
     str: "string",
     tuple[float, ...]: "numbers",
     tuple[str, ...]: "strings",
+    tuple[Pattern, ...]: "patterns",
     Mapping[str, str]: "paths",
 }
 
@@ -78,9 +80,9 @@ class Option:
         about, item = self.about, self.kind.removesuffix("s")
         article = "an" if item == "integer" else "a"
         text = {"boolean": "true or false"}.get(self.kind, f"{article} {item}")
-        if self.kind in {"numbers", "strings"}:
+        if self.kind in {"numbers", "strings", "patterns"}:
             text = f"a list of {self.kind}"
-        if item == "string":
+        if item in {"string", "pattern"}:
             return text + (" that is not empty" if self.kind == "string" and about.low else "")
         limits = [
             f"{word} {limit}"
@@ -97,7 +99,7 @@ class Option:
             return value
         if self.kind == "paths":
             return self._checked_paths(value)
-        if self.kind in {"numbers", "strings"} and isinstance(value, list | tuple):
+        if self.kind in {"numbers", "strings", "patterns"} and isinstance(value, list | tuple):
             return tuple(self._checked_one(item, self.kind.removesuffix("s")) for item in value)
         return self._checked_one(value, self.kind)
 
@@ -116,6 +118,9 @@ class Option:
         if kind == "boolean" and isinstance(value, bool):
             return value
         if kind == "string" and isinstance(value, str) and len(value) >= (self.about.low or 0):
+            return value
+        if kind == "pattern" and isinstance(value, str):
+            check_pattern(value)
             return value
         # In Python, True is a number; in a settings file it is not.
         if kind in {"integer", "number"} and type(value) in {int, float}:

@@ -15,9 +15,12 @@ What is not here: which values are allowed in settings (`option_table`), and wha
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NewType
+
+ADDED = ("filters.bans", "filters.banPatterns")
+"""Lists that only ever grow: no setting takes away what another one bans."""
 
 MAX_INTEGER = 2**31 - 1
 """Larger numbers do not fit llama.cpp's integers."""
@@ -35,6 +38,10 @@ class About:
     high: float | None = None
     above: float | None = None
     """Values must be larger than this."""
+
+
+Pattern = NewType("Pattern", str)
+"""A pattern of the `regex` package that can be searched for (`bans.check_pattern`)."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +221,23 @@ class FiltersSection:
     repeated_lines: Annotated[
         bool, About("Drop lines that repeat the next lines, or themselves over and over.")
     ] = True
+    bans: Annotated[
+        tuple[str, ...],
+        About(
+            "Texts that a suggestion never holds or completes, byte by byte (`print(`, a private "
+            "name): the model goes back and writes something else. Your list, a workspace's and a "
+            "language's add up.",
+            low=1,
+        ),
+    ] = ()
+    ban_patterns: Annotated[
+        tuple[Pattern, ...],
+        About(
+            "The same as patterns in Python's notation; `^` and `$` are the ends of lines, and up "
+            "to 1 kB before the cursor takes part. None may match empty text.",
+            low=1,
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True)
@@ -300,8 +324,11 @@ class Options:
         return language not in self.languages.disabled
 
     def for_language(self, language: str) -> "Options":
-        """The options with the language's overrides applied."""
-        return with_values(self, self.languages.overrides.get(language, {}))
+        """The options with the language's overrides applied; to lists in `ADDED` they are added."""
+        values = self.languages.overrides.get(language, {})
+        general: dict[str, Any] = {key: value_of(self, key) for key in ADDED if key in values}
+        added = {key: joined(general[key], values[key]) for key in general}
+        return with_values(self, {**values, **added})
 
 
 def with_values(options: Options, values: Mapping[str, Any]) -> Options:
@@ -314,6 +341,11 @@ def with_values(options: Options, values: Mapping[str, Any]) -> Options:
         section: replace(getattr(options, section), **new) for section, new in changed.items()
     }
     return replace(options, **sections)
+
+
+def joined(*lists: Iterable[str]) -> tuple[str, ...]:
+    """Lists one after the other, each entry once."""
+    return tuple(dict.fromkeys(entry for one in lists for entry in one))
 
 
 def value_of(options: Options, key: str) -> object:

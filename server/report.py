@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from server.bans import BanReport
 from server.engine import ModelInfo
 from server.grammar.report import GrammarReport
 
@@ -84,7 +85,7 @@ class Completion:
     """Why `items` is empty."""
     ended: str
     """What ended the text: `stop token`, `stop rule`, `token limit`; by the grammar, `other wishes`
-    (the model wanted nothing that may come) and `no fitting token` (nothing may come)."""
+    (the model wanted nothing that may come) and `no fitting token` (nothing may come); `ban`."""
     rules: tuple[str, ...]
     """Rules that changed the model's text, in order."""
     healing: HealingReport
@@ -96,6 +97,8 @@ class Completion:
     grammar: GrammarReport
     notes: tuple[str, ...] = field(default=())
     """What a person should know, each a sentence."""
+    bans: BanReport = field(default_factory=BanReport)
+    """What the list of banned texts did."""
 
     def as_json(self) -> dict[str, Any]:
         """One JSON-ready object."""
@@ -107,6 +110,7 @@ class Completion:
             "prompt": self.prompt,
             "healing": asdict(self.healing),
             "grammar": self.grammar.as_json(),
+            "bans": asdict(self.bans),
             "tokens": asdict(self.tokens),
             "timing_ms": {name: round(value, 1) for name, value in self.timing_ms.items()},
             "model": asdict(self.model),

@@ -10,6 +10,7 @@ that is looked at passes, it is given up for the request: a person's text never 
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from healing.best import draw, most_probable
 from healing.constrained import Retyping, aligned, loose, one_token
 from healing.covers import ROOT as TRUNK
 from healing.covers import CoveringTree, covering_tree
+from healing.left_out import without
 from healing.rows import RowCache
 from healing.tokenization import Tokenization
 from server.choosing import Choice, Chooser, accepting
@@ -32,6 +34,10 @@ Row = NDArray[np.float32]
 
 NEGLIGIBLE = 1e-4
 """A tree path with a smaller share than this is not evaluated if its share is known beforehand."""
+
+SINGLY = 8
+"""So many texts that a banned pattern refuses are left out one by one, as patterns may look at what
+comes next; then all that start like the last one are left out with it."""
 
 CANDIDATES = 5
 """First texts that a report names."""
@@ -57,6 +63,8 @@ class Healed:
     """The grammar's mask for what follows; None if there is none, or it was given up."""
     refused: float = 0.0
     """The share of the probability that the mask refused; known of exact healing alone."""
+    is_banned: bool = False
+    """Whether the text ends here because all that may come next is banned."""
 
 
 def no_healing(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:
@@ -71,12 +79,14 @@ def no_healing(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:
     slot = engine.open(prompt.head)
     [row] = engine.evaluate(slot, [], [ROOT])
     choice = chooser(row)
-    if choice is None:
+    if choice is None and not _is_banned(chooser):
         chooser = replace(chooser, mask=None)
         choice = chooser(row)
-    assert choice is not None
-    visible = b"" if choice.token is None else engine.vocabulary[choice.token]
     report = HealingReport(mode="off", forward_passes=engine.forward_passes - passes)
+    if choice is None:
+        assert _is_banned(chooser)
+        return Healed(slot, slot.reused, None, b"", 0.0, report, None, is_banned=True)
+    visible = b"" if choice.token is None else engine.vocabulary[choice.token]
     return Healed(slot, slot.reused, choice.token, visible, choice.logprob, report, chooser.mask)
 
 
@@ -106,15 +116,22 @@ def exact_healing(
         slot, evaluated = _evaluate(engine, prompt, tree, set(needed), rows)
     accepts = None if mask is None else accepting(mask)
     scored = exact.score(tree, rows, engine.stops, sampling.temperature or 1.0, accepts)
-    choice = most_probable(scored)
-    if not choice.probability and mask is not None:
-        mask = None
-        scored = replace(scored, accepts=None)
+    for left_out in count():
         choice = most_probable(scored)
-    leaf, logprob = choice.leaf, float(np.log(max(choice.probability, 1e-300)))
-    if sampling.temperature:
-        leaf = draw(scored, sampling, chooser.random)
-        logprob = leaf.logprob - choice.reading.logprob
+        if not choice.probability and mask is not None and not left_out:
+            mask = None
+            scored = replace(scored, accepts=None)
+            choice = most_probable(scored)
+        leaf, logprob = choice.leaf, float(np.log(max(choice.probability, 1e-300)))
+        if sampling.temperature and choice.probability:
+            leaf = draw(scored, sampling, chooser.random)
+            logprob = leaf.logprob - choice.reading.logprob
+        banned = chooser.bans and leaf.visible and chooser.bans.refusal(leaf.visible)
+        if not banned or (left_out and not choice.probability):
+            break
+        shown = leaf.visible[: banned.end] if banned.by_string else leaf.visible
+        longer = banned.by_string or left_out >= SINGLY
+        scored = without(scored, shown, longer=longer)
     logprob += float(np.log(max(1 - choice.reading.refused, 1e-300)))
     if watcher is not None:
         watcher.healed(scored, rows, leaf, mask)
@@ -135,8 +152,10 @@ def exact_healing(
             for text, share, _ in choice.reading.visible()[:CANDIDATES]
         ),
     )
-    token = leaf.token if leaf.visible else None
     refused = choice.reading.refused if mask is not None else 0.0
+    if banned:
+        return Healed(slot, slot.reused, None, b"", logprob, report, mask, refused, is_banned=True)
+    token = leaf.token if leaf.visible else None
     return Healed(slot, slot.reused, token, leaf.visible, logprob, report, mask, refused)
 
 
@@ -191,10 +210,13 @@ def constrained_healing(
     logprob = 0.0
     while True:
         choice = _step(chooser, retyping, path, owed, row)
-        if choice is None:
+        if choice is None and not _is_banned(chooser):
             chooser = replace(chooser, mask=None)
             choice = _step(chooser, retyping, path, owed, row)
-        assert choice is not None, f"no token agrees with the owed bytes {owed!r}"
+        if choice is None:
+            assert _is_banned(chooser), f"no token agrees with the owed bytes {owed!r}"
+            token, piece = None, b""
+            break
         token = choice.token
         logprob += choice.logprob
         piece = b"" if token is None else tokenization.vocabulary[token]
@@ -211,7 +233,8 @@ def constrained_healing(
         forward_passes=engine.forward_passes - passes,
         note=note,
     )
-    return Healed(slot, reused, token, piece[len(owed) :], logprob, report, chooser.mask)
+    visible, mask = piece[len(owed) :], chooser.mask
+    return Healed(slot, reused, token, visible, logprob, report, mask, is_banned=choice is None)
 
 
 def _open(engine: TokenEngine, head: tuple[int, ...], kept: exact.Path) -> tuple[Slot, int]:
@@ -237,6 +260,11 @@ def _step(
     stops = np.fromiter(() if owed else chooser.stops, dtype=np.int64)
     among = np.concatenate([retyping.allowed(path, owed), stops])
     return chooser(row, owed, among, partial(retyping.admits, path))
+
+
+def _is_banned(chooser: Chooser) -> bool:
+    """Whether something that could come first must not: then a grammar is not to blame."""
+    return chooser.bans is not None and chooser.bans.has_refused_here
 
 
 def _persons(owed: bytes, prompt: Prompt) -> bytes:

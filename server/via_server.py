@@ -60,6 +60,7 @@ def completion_settings(options: CompletionOptions) -> JSON:
             "seed": sampling.seed,
         },
         "grammar": {"mode": options.grammar},
+        "filters": {"bans": list(options.bans), "banPatterns": list(options.ban_patterns)},
     }
 
 

@@ -52,8 +52,11 @@ class Watcher(Protocol):
             mask: The grammar's, before the token is pushed.
         """
 
+    def went_back(self, choices: int | None) -> None:
+        """The last so many choices led to a banned text and are taken back; None for all."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class WatchedChooser(Chooser):
     """A chooser that tells what it chose."""
 

@@ -184,6 +184,10 @@ class Trace:
                 break
         self.steps.append(Step(token, math.exp(choice.logprob), owed, tuple(best)))
 
+    def went_back(self, choices: int | None) -> None:
+        """Forget choices that led nowhere."""
+        del self.steps[0 if choices is None else max(0, len(self.steps) - choices) :]
+
     def _refused(self, mask: Mask | None, token: int, owed: bytes) -> bool:
         if mask is None:
             return False

@@ -92,7 +92,8 @@ class GrammarMask:
         self._reason: str | None = None
         self._checks = self._refused = 0
         self._seconds = 0.0
-        self._pushed: list[float] = []
+        self._pushed: list[tuple[int, float]] = []
+        """Lengths of the text after each push, and the seconds until then."""
 
     def allows(self, text: bytes) -> bool:
         """Whether the text written so far could go on with this (any bytes)."""
@@ -139,7 +140,17 @@ class GrammarMask:
             if not self._reason:
                 self._feed(piece)
             self._text += piece
-        self._pushed.append(self._seconds)
+        self._pushed.append((len(self._text), self._seconds))
+
+    def back(self, length: int) -> None:
+        """Take back all but the first bytes of what was written."""
+        if not self._reason:
+            self._state.rollback(len(self._text) - length)
+        del self._text[length:]
+        self._ends = {end: fits for end, fits in self._ends.items() if end <= length}
+        self._near_ends = [end for end in self._near_ends if end <= length]
+        self._refused_ends = [end for end in self._refused_ends if end <= length]
+        self._pushed = [pushed for pushed in self._pushed if pushed[0] <= length]
 
     def twin(self) -> "GrammarMask":
         """Another one at the same place, whose questions are neither counted nor noted here."""
@@ -206,6 +217,7 @@ class GrammarMask:
     def report(self) -> GrammarReport:
         """What was done so far."""
         reasons = [self._report.reason, self._reason]
+        seconds = [taken for _, taken in self._pushed]
         if len(self._refused_ends) > ENDS_REFUSED:
             reasons.append("what follows the cursor fits after nothing that was written")
         return replace(
@@ -214,7 +226,7 @@ class GrammarMask:
             checks=self._checks,
             refused=self._refused,
             check_ms=1e3 * self._seconds,
-            steps_ms=tuple(1e3 * (to - since) for since, to in pairwise([0.0, *self._pushed])),
+            steps_ms=tuple(1e3 * (to - since) for since, to in pairwise([0.0, *seconds])),
         )
 
     def _feed(self, piece: bytes) -> None:

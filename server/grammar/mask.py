@@ -31,5 +31,8 @@ class Mask(Protocol):
     def push(self, text: bytes) -> None:
         """Note that this was written; it was allowed before."""
 
+    def back(self, length: int) -> None:
+        """Take back all but the first bytes of what was written."""
+
     def twin(self) -> "Mask":
         """Another one at the same place, whose questions are neither counted nor noted here."""

@@ -41,6 +41,9 @@ class ToyMask:
     def push(self, text: bytes) -> None:
         self.written += text
 
+    def back(self, length: int) -> None:
+        self.written = self.written[:length]
+
     def twin(self) -> "ToyMask":
         twin = ToyMask(self.viable, self.ends, decides=self.decides)
         twin.written = self.written

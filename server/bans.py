@@ -1,0 +1,314 @@
+r"""Texts that a suggestion never holds: a list of strings and patterns, looked for byte by byte.
+
+A ban counts where at least one byte of the match is the suggestion's. What stands before the cursor
+takes part: after `pri`, the text `nt(x)` holds the ban `print(`. A match that ends before the
+cursor is the person's own::
+
+    >>> bans = compiled(("print(",), (r"\bTODO\b",))
+    >>> bans.are_in(b"    pri", b"nt(x)")
+    True
+    >>> bans.are_in(b"print(x)  # ", b"TODOS")
+    False
+
+Strings are kept sorted, and each place where one may have begun is a range of them that gets
+narrower with every byte. That is an automaton whose states are plain values, so that a text can be
+taken back; it is built by sorting, and thousands of strings cost what a few do. (pyahocorasick is
+faster and has no states to keep; nobody waits for the few microseconds.)
+
+Patterns are those of the `regex` package: it tells where a match may have begun that is not whole
+yet, and ends a search that takes too long. `^` and `$` are the ends of lines. A pattern is asked
+about the text as it stands, after each token: what a later token would turn into something else
+(`\bTODO\b` in `TODOS`, token by token) counts as well.
+
+Not here: what a decoder does about a match (`ban_watch`, `decoding`).
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import regex
+
+BEFORE_BYTES = 1024
+"""So much text before the cursor takes part."""
+
+PATTERN_LENGTH, PATTERN_REPEATS = 1000, 10_000
+"""Limits of a pattern: characters, and repeats of its counts (`a{1000}`) multiplied."""
+
+SEARCH_S = 0.05
+"""A search that takes longer is given up; `regex` looks at the clock every 0.2 s or so."""
+
+_REPEATS = re.compile(r"\{(\d*),?(\d*)\}")
+
+Begun = tuple[tuple[int, int, int], ...]
+"""Where strings may have begun, first one first: the byte offset, and the range of the sorted
+strings that agree with the text since."""
+
+
+class SlowPatternError(Exception):
+    """A pattern took too long; the message says which one."""
+
+
+@dataclass(frozen=True)
+class BanReport:
+    """What bans did to a suggestion."""
+
+    went_back: int = 0
+    """How often the text was taken back to where a banned one had begun."""
+    refused: int = 0
+    """Tokens that were not taken because they would have completed a banned text by themselves."""
+    note: str | None = None
+    """Why the text ends before a banned one instead of going round it; None if it does not."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A banned text; offsets in bytes after the cursor, negative before it."""
+
+    start: int
+    end: int
+    by_string: bool
+    """Whether all that goes on from here holds it, too; a pattern may look at what follows."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What may have begun in a text: where a search goes on from."""
+
+    begun: Begun
+    """Of strings."""
+    searched: tuple[int, ...]
+    """For each pattern, the character before which no match begins any more."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What came of a look at some more text."""
+
+    match: Match | None
+    """The last one that began, if several are whole now."""
+    state: State
+    """Behind the text; of no use after a match."""
+    open_since: int
+    """The byte offset after the cursor where the first begins that may become a match; the end of
+    the text if none does."""
+
+
+class Bans:
+    """A compiled list. Immutable, and for any thread."""
+
+    def __init__(self, strings: Iterable[str], patterns: Iterable[str]) -> None:
+        """Compile a list. Raises ValueError for a pattern that can't be used (`check_pattern`)."""
+        whole = sorted({_bytes(string) for string in strings} - {b""})
+        self._strings: list[bytes] = []
+        for string in whole:  # one that starts with another is never needed
+            if not self._strings or not string.startswith(self._strings[-1]):
+                self._strings.append(string)
+        firsts = [string[0] for string in self._strings]
+        self._ranges = {
+            byte: (bisect_left(firsts, byte), bisect_right(firsts, byte)) for byte in {*firsts}
+        }
+        self._longest = max(map(len, self._strings), default=1)
+        self._patterns: list[regex.Pattern[str]] = []
+        for pattern in dict.fromkeys(patterns):
+            try:
+                self._patterns.append(_compile(pattern))
+            except ValueError as error:
+                raise ValueError(f"the pattern {pattern!r} can't be used: {error}") from error
+
+    def begin(self, before: bytes) -> tuple[str, State]:
+        r"""The part of the text before the cursor that patterns look at, and the state behind it.
+
+        Args:
+            before: The text before the cursor, with `\n` line ends.
+
+        Raises:
+            SlowPatternError: A pattern took too long.
+        """
+        begun: Begun = ()
+        near = before[-min(BEFORE_BYTES, self._longest - 1) :] if self._longest > 1 else b""
+        for offset, byte in enumerate(near, -len(near)):
+            begun, _ = self._step(begun, offset, byte)
+        text = before[-BEFORE_BYTES:].decode(errors="replace") if self._patterns else ""
+        return text, State(begun, tuple(_open_at_end(one, text) for one in self._patterns))
+
+    def look(self, before: str, state: State, text: bytes, more: bytes) -> Looked:
+        """What is found if a text goes on.
+
+        Args:
+            before: As `begin` gave it.
+            state: Behind the text.
+            text: What is written after the cursor.
+            more: What comes next, any bytes.
+
+        Raises:
+            SlowPatternError: A pattern took too long.
+        """
+        begun, match = state.begun, None
+        for offset, byte in enumerate(more, len(text)):
+            if begun or byte in self._ranges:
+                begun, starts = self._step(begun, offset, byte)
+                if starts:
+                    match = Match(starts[-1], offset + 1, True)
+                    break
+        written = text + more
+        open_since = min([len(written), *(start for start, _, _ in begun[:1])])
+        if not self._patterns:
+            return Looked(match, State(begun, ()), open_since)
+        shown = _valid(written)
+        searched: list[int] = []
+        for pattern, since in zip(self._patterns, state.searched, strict=True):
+            start, end = _search(pattern, before + shown, since, len(before))
+            place = _byte_at(shown, start - len(before))
+            if end is not None and (match is None or place > match.start):
+                match = Match(place, _byte_at(shown, end - len(before)), False)
+            searched.append(start)
+            if start < len(before) + len(shown):
+                open_since = min(open_since, place)
+        return Looked(match, State(begun, tuple(searched)), open_since)
+
+    def are_in(self, before: bytes, text: bytes, after: bytes = b"") -> bool:
+        """Whether a text holds a banned one, or a part of one that what is around it completes.
+
+        Args:
+            before: What stands before it.
+            text: The text.
+            after: What stands after it.
+
+        Raises:
+            SlowPatternError: A pattern took too long.
+        """
+        near, state = self.begin(before)
+        whole, begun = text + after[:BEFORE_BYTES], state.begun
+        for offset, byte in enumerate(whole):
+            begun, starts = self._step(begun, offset, byte)
+            if any(start < len(text) for start in starts):
+                return True
+        shown, cursor = near + _valid(whole), len(near)
+        end = cursor + len(_valid(text))
+        found = (
+            _search(one, shown, since, cursor)
+            for one, since in zip(self._patterns, state.searched, strict=True)
+        )
+        return any(start < end and stop is not None for start, stop in found)
+
+    def _step(self, begun: Begun, offset: int, byte: int) -> tuple[Begun, list[int]]:
+        """One byte further: where strings may have begun, and where those began that are whole."""
+        whole: list[int] = []
+        left: list[tuple[int, int, int]] = []
+        first = self._ranges.get(byte)
+        for start, low, high in begun:
+            depth = offset - start
+            key = itemgetter(depth)
+            since = bisect_left(self._strings, byte, low, high, key=key)
+            until = bisect_right(self._strings, byte, since, high, key=key)
+            if since == until:
+                continue
+            if len(self._strings[since]) == depth + 1:
+                whole.append(start)
+            else:
+                left.append((start, since, until))
+        if first is not None:
+            if len(self._strings[first[0]]) == 1:
+                whole.append(offset)
+            else:
+                left.append((offset, *first))
+        return tuple(left), whole
+
+
+@lru_cache(maxsize=16)
+def compiled(strings: tuple[str, ...], patterns: tuple[str, ...]) -> Bans:
+    """A compiled list; the last ones are kept. Raises ValueError as `check_pattern`."""
+    return Bans(strings, patterns)
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises ValueError, with a reason for a person, for a pattern that can't be used."""
+    _compile(pattern)
+
+
+def _compile(pattern: str) -> "regex.Pattern[str]":
+    import regex
+
+    if len(pattern) > PATTERN_LENGTH:
+        raise ValueError(f"it is longer than {PATTERN_LENGTH} characters")
+    counts = [int(high or low or 1) for low, high in _REPEATS.findall(pattern)]
+    if prod(max(1, count) for count in counts) > PATTERN_REPEATS:
+        raise ValueError(f"it repeats something more than {PATTERN_REPEATS} times")
+    try:
+        found = regex.compile(pattern, regex.MULTILINE)
+        if found.search("", timeout=SEARCH_S):
+            raise ValueError("it matches empty text")
+    except regex.error as error:
+        raise ValueError(f"it is no pattern: {error}") from error
+    except TimeoutError as error:
+        raise ValueError("it takes too long") from error
+    return found
+
+
+def _search(
+    pattern: "regex.Pattern[str]", text: str, since: int, cursor: int
+) -> tuple[int, int | None]:
+    """Where a match begins that ends after the cursor, and its end.
+
+    Without one: where the first begins that more text could complete, else the text's end, and
+    None.
+    """
+    while since < len(text):
+        found = _searched(pattern, text, since)
+        if found is None:
+            break
+        start, end = found.span()
+        if found.partial:
+            return start, None
+        if end > cursor and end > start:
+            return start, end
+        since = start + 1
+    return len(text), None
+
+
+def _open_at_end(pattern: "regex.Pattern[str]", before: str) -> int:
+    """Where the first match begins that is not whole at the end of a text; its end if none does."""
+    found = _searched(pattern, before, 0)
+    if found is None or found.partial:
+        return len(before) if found is None else found.start()
+    # A whole match hides those that are not: each place is looked at by itself.
+    for start in range(len(before)):
+        found = _searched(pattern, before, start, here=True)
+        if found is not None and found.partial:
+            return start
+    return len(before)
+
+
+def _searched(
+    pattern: "regex.Pattern[str]", text: str, since: int, *, here: bool = False
+) -> "regex.Match[str] | None":
+    try:
+        look = pattern.match if here else pattern.search
+        return look(text, since, partial=True, timeout=SEARCH_S)
+    except TimeoutError as error:
+        raise SlowPatternError(f"the pattern {pattern.pattern!r} takes too long") from error
+
+
+def _bytes(string: str) -> bytes:
+    """A string as models see it; what is no text is never found."""
+    return string.replace("\r\n", "\n").encode(errors="surrogatepass")
+
+
+def _valid(text: bytes) -> str:
+    """The longest first part of a text that is whole characters."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        return text[: error.start].decode()
+
+
+def _byte_at(text: str, character: int) -> int:
+    """The byte offset of a character; negative ones stay (they tell no more than that)."""
+    return len(text[:character].encode()) if character > 0 else character
