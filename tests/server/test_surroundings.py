@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from urllib.request import pathname2url
 
 import pytest
@@ -16,10 +17,13 @@ SHAPES = "def draw(shape):\n    pass\n"
 OTHER = "".join(f"value_{line} = make({line})\n" for line in range(80))
 
 
+ON = Options(context=ContextSection(workspace=True))
+
+
 class Editor:
     """Documents of a workspace, and what is done to them."""
 
-    def __init__(self, root, options=Options()):  # noqa: B008
+    def __init__(self, root, options=ON):
         self.root, self.options = root, options
         self.documents = Documents(Encoding.UTF8)
         self.surroundings = Surroundings(lambda: self.documents, lambda: self.options)
@@ -96,11 +100,11 @@ async def test_edits_that_are_not_saved_count(root):
 @pytest.mark.parametrize(
     "options",
     [
-        Options(context=ContextSection(workspace=False)),
-        Options(languages=LanguagesSection(disabled=("python",))),
-        Options(languages=LanguagesSection(overrides={"python": {"context.workspace": False}})),
+        Options(),
+        replace(ON, languages=LanguagesSection(disabled=("python",))),
+        replace(ON, languages=LanguagesSection(overrides={"python": {"context.workspace": False}})),
     ],
-    ids=["off", "no suggestions", "off for a language"],
+    ids=["by default", "no suggestions", "off for a language"],
 )
 async def test_switched_off(root, options):
     """Nothing is read, and what was known is forgotten."""

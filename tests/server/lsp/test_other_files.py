@@ -31,6 +31,7 @@ def serve(tiny_file, root):
     def options(**sections):
         large = {"contextTokens": 2000, **sections.pop("completion", {})}
         memory = {"contextSize": 4096, "warmStart": 0}
+        sections = {"context": {"workspace": True}, **sections}
         return settings(tiny_file(dialect="Qwen"), engine=memory, completion=large, **sections)
 
     async def begin(client, **sections):
