@@ -10,7 +10,6 @@ log says why; requests before the model is loaded are answered with null at once
 Not here: which request runs when (`service`), and what an editor shows of the status.
 """
 
-import asyncio
 import logging
 from collections.abc import Hashable
 from pathlib import Path
@@ -25,6 +24,7 @@ from pygls.protocol import lsp_method
 from server import __version__
 from server.backend import Backend, Status
 from server.busy_status import BusyStatus
+from server.client_settings import use_settings
 from server.clients import client_named
 from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
@@ -60,9 +60,6 @@ logger = logging.getLogger("midtoken.server")
 
 STATUS = "midtoken/status"
 """The notification that tells a client how the server is."""
-
-SETTINGS_PATIENCE_S = 2.0
-"""So long the model waits for the editor's settings, which may name another one."""
 
 
 class Protocol(MessageProtocol):
@@ -312,34 +309,6 @@ class MidtokenServer(LanguageServer):
         )
 
 
-async def use_settings(server: MidtokenServer) -> None:
-    """Ask the client for its settings and load the model that they name.
-
-    A client that does not answer can't keep the model from being loaded; a late answer counts.
-    """
-    asking = asyncio.ensure_future(ask_settings(server))
-    await asyncio.wait({asking}, timeout=SETTINGS_PATIENCE_S)
-    while True:
-        await server.backend.start(server.model_options)
-        if asking.done():
-            return
-        await asking
-
-
-async def ask_settings(server: MidtokenServer) -> None:
-    """Ask the client for its settings, if it can be asked."""
-    workspace = server.client_capabilities.workspace
-    if workspace is None or not workspace.configuration:
-        return
-    items = [types.ConfigurationItem(section="midtoken")]
-    try:
-        found = await server.workspace_configuration_async(types.ConfigurationParams(items))
-    except Exception as error:
-        logger.warning("the editor did not give its settings: %s", error)
-        return
-    server.apply_settings(**{"workspace/configuration": found[0] if found else None})
-
-
 def create_server(backend: Backend) -> MidtokenServer:
     """A server for one connection, with all handlers bound."""
     server = MidtokenServer(backend)
@@ -347,13 +316,19 @@ def create_server(backend: Backend) -> MidtokenServer:
     bind_explain_methods(server, backend, lambda: server.last, server.request_at)
     bind_rank_method(server, backend, server.request_at, server.documents_now, server.is_current)
 
+    def take(settings: object) -> None:
+        server.apply_settings(**{"workspace/configuration": settings})
+
+    async def start() -> None:
+        await backend.start(server.model_options)
+
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
         backend.listeners.add(server.tell_status)
         # What is ready is no news for an editor that is about to have another model loaded.
         is_news = backend.options is None or backend.runs(server.model_options)
         server.tell_status(backend.status if is_news else Status("starting"))
-        await use_settings(server)
+        await use_settings(server, take, start)
         if not is_news:  # its settings may have named what runs after all
             server.tell_status(backend.status)
 
@@ -364,7 +339,7 @@ def create_server(backend: Backend) -> MidtokenServer:
             server.apply_settings(
                 **{"workspace/didChangeConfiguration": settings.get("midtoken", settings)}
             )
-        await use_settings(server)
+        await use_settings(server, take, start)
 
     @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
     async def inline(params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
