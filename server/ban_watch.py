@@ -23,8 +23,7 @@ from server.bans import BanReport, Bans, Looked, Match, SlowPatternError, State
 MOST_RETURNS = 16
 """So often a request goes back; then its text ends where the next banned one begins."""
 
-_WORD = re.compile(rb"[\w\x80-\xff]+\Z")
-_IN_WORD = re.compile(rb"[\w\x80-\xff]")
+_WORD_BYTES = bytes(byte for byte in range(256) if byte >= 0x80 or re.match(rb"\w", bytes([byte])))
 
 
 @dataclass
@@ -145,7 +144,8 @@ class BanWatch:
         match = self._look(shown).match
         end = self.settled if self.is_stuck else len(self._text)
         end = end if match is None else max(0, min(match.start, end))
-        if match is None or _IN_WORD.match((self._text + shown)[end : end + 1]):
+        following = (self._text + shown)[end : end + 1]
+        if match is None or (following and following in _WORD_BYTES):
             end = _without_word(bytes(self._text[:end]))
         self._note = self._slow or note
         return end, sum(place.start < end for place in self._places)
@@ -170,5 +170,4 @@ class BanWatch:
 
 def _without_word(text: bytes) -> int:
     """The length of a text without the word that it ends with."""
-    found = _WORD.search(text)
-    return len(text) if found is None else found.start()
+    return len(text.rstrip(_WORD_BYTES))
