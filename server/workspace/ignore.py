@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 FILES = (".gitignore", ".midtokenignore")
 """Read in this order in every folder: of two rules, the later one counts."""
 
@@ -169,6 +167,8 @@ def _compiled(rule: str) -> Iterator[tuple[re.Pattern[str], bool]]:
     For pathspec, `a/**` is also the folder `a` itself, for git only what lies in it; and it does
     not look at whole paths for what everything fits (`**`).
     """
+    from pathspec import GitIgnoreSpec  # heavy, and not needed where nothing is gathered
+
     rule = re.sub(r"(?<=[^*/!])(?:/\*\*)+(/?)\Z", r"/**/*\1", rule)
     rule = re.sub(r"\A(!?)/?(?:\*\*/)*\*\*?(/?)\Z", r"\1?*\2", rule)
     try:

@@ -18,11 +18,12 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from tree_sitter import Language, Node, Parser
-
-from server.workspace import go_syntax, python_syntax, script_syntax
 from server.workspace.source_parts import Source
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
 
 PIECE = 4096
 """Bytes that the parser is given at a time. It holds the interpreter's lock in between: so other
@@ -31,18 +32,17 @@ threads wait some 2 ms at most (a whole file of 1 MB at once: 80 to 220 ms, meas
 PATIENCE_S = 1.0
 """A text that takes longer is none that people write: the largest of theirs take 30 ms."""
 
-Reader = Callable[[Node, bytes], Source]
-
-_SCRIPT = ("tree_sitter_javascript", "language", script_syntax.read)
-_LANGUAGES: dict[str, tuple[str, str, Reader]] = {
-    "python": ("tree_sitter_python", "language", python_syntax.read),
+_SCRIPT = ("tree_sitter_javascript", "language", "script_syntax")
+_LANGUAGES = {
+    "python": ("tree_sitter_python", "language", "python_syntax"),
     "javascript": _SCRIPT,
     "javascriptreact": _SCRIPT,
-    "typescript": ("tree_sitter_typescript", "language_typescript", script_syntax.read),
-    "typescriptreact": ("tree_sitter_typescript", "language_tsx", script_syntax.read),
-    "go": ("tree_sitter_go", "language", go_syntax.read),
+    "typescript": ("tree_sitter_typescript", "language_typescript", "script_syntax"),
+    "typescriptreact": ("tree_sitter_typescript", "language_tsx", "script_syntax"),
+    "go": ("tree_sitter_go", "language", "go_syntax"),
 }
-"""For each language identifier: a package, its function that gives the grammar, and our reader."""
+"""For each language identifier: a package, its function that gives the grammar, and our module that
+reads its trees. All of it is loaded when it is needed first: a server must start fast."""
 
 NOTHING = Source((), ())
 
@@ -57,7 +57,9 @@ def read(language: str, text: bytes) -> Source:
     known = _LANGUAGES.get(language)
     if known is None:
         return NOTHING
-    package, grammar, reader = known
+    from tree_sitter import Parser
+
+    package, grammar, module = known
     # A parser of its own: threads can't share one.
     parser = Parser(_grammar(package, grammar))
     end = perf_counter() + PATIENCE_S
@@ -68,7 +70,7 @@ def read(language: str, text: bytes) -> Source:
         )
     except ValueError:  # out of patience
         return NOTHING
-    return reader(tree.root_node, text)
+    return _reader(module)(tree.root_node, text)
 
 
 def is_known(language: str) -> bool:
@@ -77,5 +79,12 @@ def is_known(language: str) -> bool:
 
 
 @cache
-def _grammar(package: str, name: str) -> Language:
+def _grammar(package: str, name: str) -> "Language":
+    from tree_sitter import Language
+
     return Language(getattr(import_module(package), name)())
+
+
+def _reader(module: str) -> "Callable[[Node, bytes], Source]":
+    read_tree: Callable[[Node, bytes], Source] = import_module(f"{__package__}.{module}").read
+    return read_tree
