@@ -130,6 +130,12 @@ def _print_suggestion(
         print_row(console, "score", f"{item.score:.3f} ({sure:.0%} a token in the mean)")
     print_row(console, "rules", ", ".join(completion.rules) or "none changed the text")
     print_row(console, "ended by", completion.ended)
+    bans = completion.bans
+    if bans.went_back or bans.refused:
+        note = f" ({bans.note})" if bans.note else ""
+        print_row(
+            console, "bans", f"went back {bans.went_back} times, refused {bans.refused}{note}"
+        )
 
 
 def _print_healing(console: Console, completion: Completion) -> None:

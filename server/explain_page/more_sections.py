@@ -39,6 +39,7 @@ _ENDED = {
     "stop rule": "It ended where the line or block was complete.",
     "token limit": "It ended at the limit of tokens.",
     "other wishes": "It ended because the model wanted something that the grammar does not allow.",
+    "ban": "It ended because what the model wanted next is banned.",
     "no fitting token": "It ended because the grammar allowed nothing that the model could write.",
     "unfinished": "More was still to come when it was shown.",
 }

@@ -148,7 +148,7 @@ class GrammarMask:
             self._state.rollback(len(self._text) - length)
         del self._text[length:]
         self._ends = {end: fits for end, fits in self._ends.items() if end <= length}
-        self._near_ends = [end for end in self._near_ends if end <= length]
+        self._near_ends = [end for end in self._near_ends if end < length]
         self._refused_ends = [end for end in self._refused_ends if end <= length]
         self._pushed = [pushed for pushed in self._pushed if pushed[0] <= length]
 
