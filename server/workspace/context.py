@@ -7,7 +7,8 @@ own text in a prompt.
 
 Where there is not enough room for all, the outline gets a quarter of it, definitions get half of it
 and the visited parts the rest, the newest of them first; what one of them does not need, the others
-get. Definitions of many files share their half evenly. Texts are cut at line ends only.
+get. Definitions of many files share their half evenly; where that is too little for some, the
+longest are left out. Texts are cut at line ends only.
 
 The same material gives the same choice; nothing is read here.
 """
@@ -78,14 +79,22 @@ def _need(chunks: Sequence[Chunk], budget: int, count: Count) -> int:
 
 
 def _shared(chunks: Sequence[Chunk], budget: int, count: Count) -> list[Chunk]:
-    """Some parts, each with as much as it needs, but none with more than its share."""
-    left, shares = budget, dict[int, int]()
-    needs = sorted((cost(chunk, count), index) for index, chunk in enumerate(chunks))
-    for place, (need, index) in enumerate(needs):
-        shares[index] = min(need, left // (len(needs) - place))
-        left -= shares[index]
-    cut = (_cut(chunk, shares[index], count) for index, chunk in enumerate(chunks))
-    return [chunk for chunk in cut if chunk is not None]
+    """Some parts, each with as much as it needs, but none with more than its share.
+
+    Where that leaves too little of one, the longest is left out: more of them can be whole.
+    """
+    needs = {index: cost(chunk, count) for index, chunk in enumerate(chunks)}
+    while needs:
+        shares, left = dict[int, int](), budget
+        for place, (need, index) in enumerate(sorted((need, at) for at, need in needs.items())):
+            shares[index] = min(need, left // (len(needs) - place))
+            left -= shares[index]
+        cut = [_cut(chunks[index], shares[index], count) for index in needs]
+        whole = [chunk for chunk in cut if chunk is not None]
+        if len(whole) == len(cut):
+            return whole
+        del needs[max(needs, key=lambda index: needs[index])]
+    return []
 
 
 def _newest(chunks: Sequence[Chunk], budget: int, count: Count) -> list[Chunk]:

@@ -97,6 +97,14 @@ def test_what_one_does_not_need_the_others_get():
     ]
 
 
+def test_many_files_do_not_starve_one_another():
+    """Some of them whole are more than nothing of all of them."""
+    material = Material("project", "own.py", tuple(lines(f"f{n}", 2 + n) for n in range(10)))
+    chosen = choose(material, 60, words)
+
+    assert [chunk.name for chunk in chosen] == ["f0", "f1", "f2", "f3", "f4"]
+
+
 def test_the_newest_visits_come_first():
     material = Material("project", "own.py", (), None, tuple(lines(name, 10) for name in "abcd"))
     chosen = choose(material, 70, words)
