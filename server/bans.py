@@ -105,11 +105,7 @@ class Bans:
 
     def __init__(self, strings: Iterable[str], patterns: Iterable[str]) -> None:
         """Compile a list. Raises ValueError for a pattern that can't be used (`check_pattern`)."""
-        whole = sorted({_bytes(string) for string in strings} - {b""})
-        self._strings: list[bytes] = []
-        for string in whole:  # one that starts with another is never needed
-            if not self._strings or not string.startswith(self._strings[-1]):
-                self._strings.append(string)
+        self._strings = sorted({_bytes(string) for string in strings} - {b""})
         firsts = [string[0] for string in self._strings]
         self._ranges = {
             byte: (bisect_left(firsts, byte), bisect_right(firsts, byte)) for byte in {*firsts}
@@ -202,23 +198,22 @@ class Bans:
         """One byte further: where strings may have begun, and where those began that are whole."""
         whole: list[int] = []
         left: list[tuple[int, int, int]] = []
-        first = self._ranges.get(byte)
+        going: list[tuple[int, int, int]] = []
         for start, low, high in begun:
             depth = offset - start
             key = itemgetter(depth)
             since = bisect_left(self._strings, byte, low, high, key=key)
             until = bisect_right(self._strings, byte, since, high, key=key)
-            if since == until:
-                continue
-            if len(self._strings[since]) == depth + 1:
+            going.append((start, since, until))
+        if offset_range := self._ranges.get(byte):
+            going.append((offset, *offset_range))
+        for start, since, until in going:
+            # What the person has typed may be whole, and go on to be another one.
+            is_whole = since < until and len(self._strings[since]) == offset - start + 1
+            if is_whole:
                 whole.append(start)
-            else:
-                left.append((start, since, until))
-        if first is not None:
-            if len(self._strings[first[0]]) == 1:
-                whole.append(offset)
-            else:
-                left.append((offset, *first))
+            if since + is_whole < until:
+                left.append((start, since + is_whole, until))
         return tuple(left), whole
 
 

@@ -50,7 +50,10 @@ def test_strings_as_by_plain_search(strings, before, texts):
         open_since = [
             size
             for size in range(1, len(before + written) + 1)
-            if any(string.encode().startswith((before + written)[-size:]) for string in strings)
+            if any(
+                string.encode().startswith((before + written)[-size:]) and len(string) > size
+                for string in strings
+            )
         ]
         assert looked.open_since == len(written) - max(open_since, default=0)
 
