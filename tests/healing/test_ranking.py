@@ -162,7 +162,7 @@ def logs(model: toy.TableModel, path: tuple[int, ...]) -> np.ndarray:
 class TestAlone:
     """All names at once have the probabilities that each has alone, by another way."""
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(
         st.sampled_from(sorted(toy.SPLITS)),
         st.text("ab (1", max_size=5),
