@@ -66,7 +66,8 @@ class Request:
     snapshot: Snapshot
     options: CompletionOptions
     patience: float | None = None
-    """Seconds after which whole words written so far are the answer; None waits for all of it."""
+    """Seconds of work for it after which whole words written so far are the answer; None waits for
+    all of it."""
     delay: float = 0.0
     """Seconds to wait for a newer request before the model is asked (debouncing)."""
     ahead: bool = False
@@ -79,6 +80,9 @@ class _Job:
 
     key: Hashable
     typed: bytes
+    began: float
+    """When, by the event loop's clock: the patience of all who wait is counted from then, so that
+    somebody who types on sees what is there."""
     ticket: Ticket = field(default_factory=Ticket)
     so_far: Answer | None = None
     """What is written until now."""
@@ -239,8 +243,8 @@ class Service:
                 self._worker.cancel(other.ticket)
         self.idle.stop()
         self.counts.started += 1
-        job = self._jobs[request.document] = _Job(key, typed)
         loop = asyncio.get_running_loop()
+        job = self._jobs[request.document] = _Job(key, typed, loop.time())
 
         def written(so_far: Answer) -> None:
             if job.so_far is None:
@@ -299,7 +303,7 @@ class Service:
         assert typed is not None
         since = typed[len(job.typed) :]
         loop = asyncio.get_running_loop()
-        deadline = None if request.patience is None else loop.time() + request.patience
+        deadline = None if request.patience is None else job.began + request.patience
         job.waiting += 1
         try:
             while job.is_open:
