@@ -1,7 +1,7 @@
 """What other files' definitions bring: lines that use what another file of the project declares.
 
     python -m tests.bench.bench_context [PROJECT ...] [--places N] [--seed N] [--budget N]
-                                        [--seconds N] [--log FILE]
+                                        [--seconds N] [--log FILE] [--model MODEL]
 
 A project is a folder of Python files; this repository if none is named. A place is in a line that
 uses a name which its file imports from another file of the project: before the name, or after it,
@@ -220,6 +220,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("projects", nargs="*", type=Path, default=[Path(__file__).parents[2]])
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="a name, or a GGUF file")
     parser.add_argument("--places", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", type=int, default=2400)
@@ -231,7 +232,7 @@ def main() -> None:
     if given.log and given.log.exists():
         results = [Result(**json.loads(line)) for line in given.log.read_text().splitlines()]
     known = {one.key for one in results}
-    completer = load_completer(store.resolve(DEFAULT_MODEL), EngineOptions(n_ctx=8192))
+    completer = load_completer(store.resolve(given.model), EngineOptions(n_ctx=8192))
     end = time.monotonic() + given.seconds
     for project in given.projects:
         root = project.resolve()
