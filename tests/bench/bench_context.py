@@ -7,6 +7,8 @@ A project is a folder of Python files; this repository if none is named. A place
 uses a name which its file imports from another file of the project: before the name, or after it,
 where its arguments or its members are written. The rest of the line is taken out, and completed
 with as many tokens of text around it twice: with other files' definitions among them, and without.
+Exact lines are few, so the probability of what stands there is compared as well: in bits a byte of
+the line, each token given those before it.
 
 Places of one file come after one another, so that much of a prompt is in memory. After `--seconds`
 no further place is begun; with `--log`, results are kept there, and the next run goes on.
