@@ -34,6 +34,8 @@ class _Place:
     """How many bytes are written after the cursor before it."""
     state: State
     """Of what may have begun."""
+    open_since: int
+    """Where the first of it begins, 0 if before the cursor; `start` if nothing has begun."""
     refused: dict[bytes, Match] = field(default_factory=dict)
     """What must not come next here, and why."""
 
@@ -59,8 +61,7 @@ class BanWatch:
             self._near, state = bans.begin(before)
         except SlowPatternError as error:
             self._slow = str(error)
-        self._places = [_Place(0, state)]
-        self._open_since = 0
+        self._places = [_Place(0, state, 0)]
         self._looked: tuple[bytes, Looked] | None = None
         """The last look from the last place."""
 
@@ -82,10 +83,11 @@ class BanWatch:
     @property
     def settled(self) -> int:
         """So many bytes of the text stay, whatever comes: the start of a token, whole words."""
-        since = self._open_since
-        if since < len(self._text):
-            since = self._places[self._place_at(since)].start
-        return _without_word(bytes(self._text[:since]))
+        here = self._places[-1]
+        while here.open_since < here.start:
+            # Back there, something else may have begun that was out of question since.
+            here = self._places[self._place_at(here.open_since)]
+        return _without_word(bytes(self._text[: here.start]))
 
     def refusal(self, shown: bytes) -> Match | None:
         """Why a text must not come next; None if it may.
@@ -112,8 +114,8 @@ class BanWatch:
         """Note that this was written; nothing banned was whole with it."""
         looked = self._look(shown)
         self._text += shown
-        self._places.append(_Place(len(self._text), looked.state))
-        self._open_since = looked.open_since
+        open_since = max(0, looked.open_since)
+        self._places.append(_Place(len(self._text), looked.state, open_since))
         self._looked = None
 
     def may_go_back(self) -> bool:
@@ -130,7 +132,6 @@ class BanWatch:
         led_there = bytes(self._text[start:end])
         self._places[place].refused[led_there] = Match(start, end, False)
         del self._places[place + 1 :], self._text[start:]
-        self._open_since = start
         self._looked = None
         self._went_back += 1
         return start
@@ -158,7 +159,7 @@ class BanWatch:
     def _look(self, shown: bytes) -> Looked:
         if self._looked is None or self._looked[0] != shown:
             state, text = self._places[-1].state, bytes(self._text)
-            looked = Looked(None, state, self._open_since)
+            looked = Looked(None, state, self._places[-1].open_since)
             if not self.is_stuck:
                 try:
                     looked = self._bans.look(self._near, state, text, shown)

@@ -131,7 +131,7 @@ def test_bans_that_never_match(write, tiny_completer, method, typed, language, t
         return write(engine, method, typed, bans, mask=mask, sampling=sampling)
 
     wanted, wanted_shown, wanted_tokens = run(None)
-    found, shown, tokens = run(Bans(["print(print(p", "\x07"], [r"\x07+x"]))
+    found, shown, tokens = run(Bans(["print(" * 9, "\x07" * 99], [r"\x07{99}x"]))
 
     assert found == wanted
     assert tokens == wanted_tokens
