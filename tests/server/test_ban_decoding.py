@@ -93,13 +93,14 @@ def test_nothing_banned_is_written(
     """Neither in the answer nor in what is shown before it, which is never taken back."""
     engine = Wordy(tiny_completer.engine, seed)
     bans = Bans(strings, patterns)
+    mask = ToyMask(*language) if language else None
 
     generation, shown, _ = write(
         engine,
         method,
         typed,
         bans,
-        mask=ToyMask(*language) if language else None,
+        mask=mask,
         sampling=Sampling(temperature, seed=seed) if temperature else GREEDY,
     )
 
@@ -109,8 +110,9 @@ def test_nothing_banned_is_written(
         assert generation.text.startswith(text)
     assert generation.bans.went_back <= MOST_RETURNS
     assert (generation.ended == "ban") == (generation.bans.note is not None)
-    if language:
+    if mask is not None and generation.masked:
         assert brackets(generation.text)
+        assert mask.written.startswith(generation.text)
 
 
 @given(
@@ -253,6 +255,24 @@ def test_the_healed_token_is_refused(write, tiny_completer):
     assert found.bans == BanReport(0, 1)
     assert found.healing.forward_passes == wanted.healing.forward_passes
     assert found.logprobs[0] < wanted.logprobs[0]
+
+
+@pytest.mark.parametrize("method", ["exact", "align", "off"])
+def test_only_that_choice_is_forbidden(write, tiny_completer, method):
+    """A longer token that starts like the forbidden one may come in its place."""
+    engine = Wordy(tiny_completer.engine)
+    size = len(engine.vocabulary)
+    longer = next(
+        word for word in (b"return", b"print", b"self", b"for") if len(engine.encode(word)) == 1
+    )
+    first = only(engine, size, {longer[:1]: 5, longer: 4, b"b": 3})
+    others = only(engine, size, {b"x": 1})
+    engine.row = lambda last, size: first if last[-1] == engine.fim.middle else others
+
+    generation, *_ = write(engine, method, b"", Bans([longer[:1].decode() + "x"], ()), tokens=3)
+
+    assert generation.text == longer + b"xx"
+    assert generation.bans == BanReport(went_back=1)
 
 
 @pytest.mark.parametrize("method", METHODS)

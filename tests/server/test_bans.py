@@ -204,6 +204,8 @@ class TestWatch:
         assert watched(["print("], b"", [b"a b", b" pri"]).settled == 2
         assert watched(["print("], b"", [b"a ", b"; pri", b"n"]).settled == 2
         assert watched(["print("], b"", [b"a ", b"; pri", b"n", b"!"]).settled == 9
+        # Back at the second token, what began in the first one may be completed after all.
+        assert watched(["ba"], b"", [b"(b", b"b"]).settled == 0
 
     def test_ends_before(self):
         """Before the banned text, without half a word."""
