@@ -262,7 +262,7 @@ class Completer:
             watcher=watcher,
         )
         if self.warm is not None:
-            self.warm.note(snapshot.uri, prompt.head)
+            self.warm.note(snapshot.uri, self.prompts.text(prompt))
         self._told_left = self._told_left or LEFT_TO_RIGHT in notes
         if mask is None or not generation.masked:
             return answer(generation)
@@ -328,7 +328,7 @@ class Completer:
 
     def _recall(self, prompt: Prompt) -> None:
         if self.warm is not None:
-            self.warm.recall(prompt.head)
+            self.warm.recall(self.prompts.text(prompt))
 
     def rows_of(self, head: tuple[int, ...]) -> RowCache:
         """What is remembered of a prompt's rows; is added to."""

@@ -114,4 +114,5 @@ def _portion(completer: Completer, spot: Spot | None) -> bool:
     prompts = completer.prompts_ahead(spot.snapshot, spot.options)
     if spot.only_largest:
         prompts = [max(prompts, key=lambda prompt: len(prompt.head))]
-    return completer.ahead.portion(spot.snapshot.uri, prompts)
+    texts = [completer.prompts.text(prompt) for prompt in prompts]
+    return completer.ahead.portion(spot.snapshot.uri, texts)

@@ -5,9 +5,9 @@ in a file holds what is read while a person waits (`firstSuggestionSeconds`), an
 read when nothing else is to be done (`idle`). A request takes the largest that is read far enough.
 Nothing is remembered of that here: the engine's memory is asked, each time.
 
-The text after the cursor is read again after each new line, whatever is in memory, since it comes
-after the text before the cursor. So larger prompts have no more of it than the first one, but for
-the last: it has what is read while a person waits, and only a pause on a line makes it pay.
+The text after the cursor is read again whenever the hole's start moves, whatever is in memory,
+since it comes after the text before the hole. So larger prompts have no more of it than the first
+one, but for the last: it has what is read while a person waits, and only a pause makes it pay.
 
 What other places say (`workspace`) is in large prompts only, so it costs a first suggestion nothing
 where reading is slow.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from healing.tokenization import Tokenization
 from server.beside import Beside
-from server.engine import FimTokens, TokenEngine
+from server.engine import FimTokens, ModelInfo, TokenEngine
 from server.prompt import SUFFIX_SHARE, TYPED_TOKENS, Prompt, build_prompt
 from server.rules import Place
 from server.snapshot import Snapshot
@@ -49,6 +49,11 @@ BESIDE_FROM = 768
 
 BESIDE_SHARE = 3
 """What other places say takes one part in so many of the text before the hole, at most."""
+
+LINE_TOKENS, LINE_SHARE = 100, 2
+"""The hole takes in the last lines before the cursor's, as typed text: so many tokens at most, and
+no more than this part of the text before it. A new line then costs its own tokens and nothing else,
+until the hole's start moves: only then the text after the cursor is read again."""
 
 REMEMBERED = 8
 """Choices of other places that are remembered: choosing counts the tokens of all of them."""
@@ -147,9 +152,16 @@ class PromptChoice:
                 found.append(later)
         return found
 
+    def text(self, prompt: Prompt) -> tuple[int, ...]:
+        """The tokens that stay while the cursor's line is typed: the head, and lines before it."""
+        lines = prompt.typed[: prompt.typed.rfind(b"\n") + 1]
+        # The last line end may become a part of a longer token.
+        return (*prompt.head, *self._tokenization.encode(lines)[:-1])
+
     def missing(self, prompt: Prompt) -> int:
-        """How many tokens before what is typed are not in memory."""
-        return len(prompt.head) - self._engine.held(prompt.head)
+        """How many tokens before the cursor's line are not in memory."""
+        text = self.text(prompt)
+        return len(text) - self._engine.held(text)
 
     def _sizes(self, site: Site) -> list[Size]:
         """The sizes that come into question, smallest first; at least one."""
@@ -177,12 +189,7 @@ class PromptChoice:
 
     @property
     def _keeps_beginnings(self) -> bool:
-        """Whether a new line leaves the beginning of a prompt in memory.
-
-        It does not where memory can't be cut, or forgets.
-        """
-        info = self._engine.info
-        return info.trees and info.memory == "attention"
+        return keeps_beginnings(self._engine.info)
 
     def _beside(self, site: Site, before: int) -> Beside | None:
         """What other places say, where a prompt is large enough before the hole."""
@@ -213,4 +220,23 @@ class PromptChoice:
             after_budget=size.after,
             spare=spare,
             beside=self._beside(site, size.before),
+            line_tokens=line_tokens(info, size.before),
         )
+
+
+def keeps_beginnings(info: ModelInfo) -> bool:
+    """Whether other text after the beginning of a prompt leaves that beginning in memory.
+
+    It does not where memory can't be cut, or forgets.
+    """
+    return info.trees and info.memory == "attention"
+
+
+def line_tokens(info: ModelInfo, before: int) -> int:
+    """How much of the text before the cursor's line a hole takes in, in tokens (`build_prompt`).
+
+    Args:
+        info: The model.
+        before: The tokens of all text before the cursor's line.
+    """
+    return min(LINE_TOKENS, before // LINE_SHARE) if keeps_beginnings(info) else 0

@@ -17,7 +17,6 @@ from time import perf_counter
 
 from server.engine import Slot, TokenEngine
 from server.errors import Cancelled, EngineError
-from server.prompt import Prompt
 from server.speed import LEAST_READ, LEAST_SAMPLES, Reading
 
 CPU_PORTION, GPU_PORTION = 64, 256
@@ -39,17 +38,17 @@ class ReadAhead:
         self._held: OrderedDict[str, Slot] = OrderedDict()
         """The slot of each document; the one that was read last comes last."""
 
-    def portion(self, document: str, prompts: Sequence[Prompt]) -> bool:
-        """Read a portion of the first prompt that is not in memory; False if all of them are.
+    def portion(self, document: str, texts: Sequence[Sequence[int]]) -> bool:
+        """Read a portion of the first text that is not in memory; False if all of them are.
 
         Raises:
             Cancelled: Something else came first.
             EngineError: The model cannot be run.
         """
-        for prompt in prompts:
-            known = self._engine.held(prompt.head)
-            if known < len(prompt.head):
-                self._read(document, prompt.head[: known + self._portion], known)
+        for text in texts:
+            known = self._engine.held(text)
+            if known < len(text):
+                self._read(document, text[: known + self._portion], known)
                 return True
         return False
 

@@ -36,6 +36,13 @@ LARGEST_STEP = 3 / 8
 """The most that the start moves by, as a part of what fits the budget. The usual step has as many
 bytes as the budget has tokens, which is less with nearly all text, and then it is halved."""
 
+HOLE_STEP = 2
+"""The start of a hole moves by so many bytes for each token that it may take in: half of what most
+tokens have or a little more, so that some lines are left before the cursor's."""
+
+LARGEST_HOLE_STEP = 3 / 4
+"""The most that it moves by, as a part of what is taken in: tokens may be short."""
+
 MARK_LINES = 3
 """So many lines together mark a place."""
 
@@ -81,6 +88,38 @@ def tokens_before(
     origin = _mark(text, USUAL_BYTES * (usual or budget))
     start = _steady(text, origin, earliest, usual or budget) if earliest else 0
     return encode(lead + text[start:])[-budget:]
+
+
+def hole_start(text: bytes, most: int, encode: Encode, usual: int) -> int:
+    """Where a hole starts that takes in the last lines before the cursor's: a line start.
+
+    It stays while lines are typed, until more than `most` tokens would come after it. Then it moves
+    on, on the same grid. It is never the start of the text: a hole has something before it.
+
+    Args:
+        text: Everything before the cursor's line, as in `tokens_before`.
+        most: The most tokens from there to the end of the text; 0 for none.
+        encode: The tokenizer.
+        usual: Tokens of text before the hole, as at most holes.
+
+    Returns:
+        An offset; the text's length if no line start will do.
+    """
+    lines = last_bytes(text, most * TOKEN_BYTES).splitlines(keepends=True)
+    taken, count = len(lines), 0
+    while taken:
+        count += len(encode(lines[taken - 1]))
+        if count > most:
+            break
+        taken -= 1
+    earliest = len(text) - sum(map(len, lines[taken:]))
+    origin = _mark(text, USUAL_BYTES * usual)
+    step = max(1, HOLE_STEP * most)
+    while step > LARGEST_HOLE_STEP * (len(text) - earliest) and step > 1:
+        step //= 2
+    place = origin + max(-(-(earliest - origin) // step) * step, step if not origin else 0)
+    start = text.find(b"\n", place - 1) + 1
+    return start if start else len(text)
 
 
 def tokens_after(text: bytes, budget: int, encode: Encode) -> list[int]:

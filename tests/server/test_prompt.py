@@ -1,6 +1,7 @@
 """From a document to a prompt: what is in it, where it is cut, and that typing keeps it."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +19,7 @@ def build(tiny_completer):
     """Makes the prompt for a text with its cursor at `|` (or at a byte offset)."""
     engine = tiny_completer.engine
 
-    def of(text, cursor=None, *, fim=True, marks=engine.fim, budget=400, anchored=True):
+    def of(text, cursor=None, *, fim=True, marks=engine.fim, budget=400, anchored=True, lines=0):
         if cursor is None:
             cursor, text = text.index(b"|"), text.replace(b"|", b"", 1)
         snapshot = Snapshot("a.py", 0, text, cursor, "python")
@@ -31,6 +32,7 @@ def build(tiny_completer):
             root=engine.bos,
             budget=budget,
             anchored=anchored,
+            line_tokens=lines,
         )
 
     return of
@@ -196,6 +198,55 @@ class TestAnchor:
         assert len(heads) == 1
 
 
+class TestLines:
+    """A hole that takes in some lines before the cursor's."""
+
+    TEXT = b"".join(b"line_%d = %d\n" % (number, number) for number in range(40))
+
+    def test_they_are_typed(self, build, parts):
+        """What stands before the cursor is the same text, parted elsewhere."""
+        prompt = build(self.TEXT + b"total = li|\nprint(total)\n", lines=60)
+        before, after = parts(prompt)
+        plain, _ = parts(build(self.TEXT + b"total = li|\nprint(total)\n"))
+
+        assert prompt.typed.count(b"\n") > 1
+        assert prompt.typed.startswith(b"line_")
+        assert (self.TEXT + b"total = li").endswith(before + prompt.typed)
+        assert before.endswith(b"\n")
+        assert len(before) < len(plain)
+        assert after == b"\nprint(total)\n"
+
+    def test_a_new_line_leaves_the_head(self, build):
+        """What comes before the answer stays the same for some lines."""
+        heads = []
+        for number in range(30):
+            text = self.TEXT + b"more = %d\n" * number % tuple(range(number))
+            heads.append(build(text + b"|\nprint(total)\n", lines=60).head)
+        moves = sum(one != other for one, other in pairwise(heads))
+
+        assert 1 <= moves <= 15
+
+    @pytest.mark.parametrize("lines", [0, 30, 100])
+    def test_within_the_budget(self, build, tiny_completer, lines):
+        """Lines that are typed are a part of the budget."""
+        encode = tiny_completer.tokenization.encode
+        for length in range(3, 40):
+            before = b"".join(self.TEXT.splitlines(keepends=True)[:length])
+            prompt = build(before + b"|\n" + self.TEXT, budget=200, lines=lines)
+
+            assert len(prompt.head) + len(encode(prompt.typed)) <= 200 + 3
+
+    def test_on_a_long_line(self, build):
+        """The hole begins inside a line that is too long: other lines are before it."""
+        line = b"x = " + b"abc + " * 200
+
+        assert b"\n" not in build(self.TEXT + line + b"|", lines=60).typed
+
+    def test_a_short_document(self, build):
+        """There is something before each hole."""
+        assert build(b"import os\nx = |", lines=60).typed == b"x = "
+
+
 class TestTextIsText:
     TEXT = b"<|endoftext|> <|fim_prefix|>\nx = '<|fim_middle|>|\n<|fim_suffix|><tool_call>"
 
@@ -208,12 +259,12 @@ class TestTextIsText:
 
         assert special == [engine.fim.prefix, engine.fim.suffix, engine.fim.middle]
 
-    @given(documents(), st.booleans(), st.booleans(), st.integers(0, 200))
+    @given(documents(), st.booleans(), st.booleans(), st.integers(0, 200), st.integers(0, 60))
     @settings(deadline=None)
-    def test_any_document(self, build, tiny_completer, document, fim, anchored, budget):
+    def test_any_document(self, build, tiny_completer, document, fim, anchored, budget, lines):
         """The head is marks and text of the document, the typed bytes end where the cursor is."""
         text, cursor = document
-        prompt = build(text, cursor, fim=fim, anchored=anchored, budget=budget)
+        prompt = build(text, cursor, fim=fim, anchored=anchored, budget=budget, lines=lines)
         vocabulary = tiny_completer.engine.vocabulary
         special = [token for token in prompt.head if vocabulary.kind(token) != TokenKind.NORMAL]
         marks = tiny_completer.engine.fim

@@ -11,7 +11,6 @@ from server.engine import ROOT
 from server.errors import Cancelled
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
-from server.prompt import Prompt
 from server.read_ahead import CPU_PORTION, DOCUMENTS, ReadAhead
 from server.snapshot import Snapshot
 from server.speed import Reading
@@ -45,58 +44,58 @@ def ahead(completer):
     return ReadAhead(completer.engine, Reading(None, 80.0))
 
 
-def prompt_of(completer, seed, tokens):
-    """A prompt of so many tokens that has nothing in common with those of other seeds."""
+def text_of(completer, seed, tokens):
+    """A text of so many tokens that has nothing in common with those of other seeds."""
     ids = completer.engine.encode(b"%d " % seed + b"".join(program(seed, 200)))
-    return Prompt(tuple(ids[:tokens]), b"", "fim")
+    return tuple(ids[:tokens])
 
 
-def read_all(ahead, document, prompts):
-    return sum(iter(lambda: ahead.portion(document, prompts), False))
+def read_all(ahead, document, texts):
+    return sum(iter(lambda: ahead.portion(document, texts), False))
 
 
 class TestPortions:
     def test_until_all_is_in_memory(self, completer, ahead):
         """A portion is a forward pass; after the last one there is nothing to do."""
-        prompt = prompt_of(completer, 1, 3 * CPU_PORTION + 10)
+        text = text_of(completer, 1, 3 * CPU_PORTION + 10)
         for portion in range(1, 5):
-            assert ahead.portion("a", [prompt])
-            assert completer.engine.held(prompt.head) == min(portion * 64, len(prompt.head))
-        assert not ahead.portion("a", [prompt])
-        assert ahead.tokens == len(prompt.head)
+            assert ahead.portion("a", [text])
+            assert completer.engine.held(text) == min(portion * 64, len(text))
+        assert not ahead.portion("a", [text])
+        assert ahead.tokens == len(text)
         assert completer.engine.forward_passes == 4
 
     def test_one_after_the_other(self, completer, ahead):
         """The first prompt comes first; what the second shares with it is not read again."""
-        first, second = prompt_of(completer, 1, 100), prompt_of(completer, 1, 230)
+        first, second = text_of(completer, 1, 100), text_of(completer, 1, 230)
 
         assert read_all(ahead, "a", [first, second]) == 5
         assert ahead.tokens == 230
 
     def test_one_slot(self, completer, ahead):
         """However many portions, other texts stay in memory."""
-        others = [prompt_of(completer, seed, 20) for seed in (2, 3, 4)]
-        for prompt in others:
-            completer.engine.evaluate(completer.engine.open(prompt.head), [], [])
-        read_all(ahead, "a", [prompt_of(completer, 1, 400)])
+        others = [text_of(completer, seed, 20) for seed in (2, 3, 4)]
+        for text in others:
+            completer.engine.evaluate(completer.engine.open(text), [], [])
+        read_all(ahead, "a", [text_of(completer, 1, 400)])
 
-        assert [completer.engine.held(prompt.head) for prompt in others] == [20, 20, 20]
+        assert [completer.engine.held(text) for text in others] == [20, 20, 20]
 
     @pytest.mark.parametrize("kind", MODELS)
     def test_any_memory(self, load_tiny, kind):
         """Whatever the memory, all of a prompt is read at last, each token once."""
         completer = load_tiny(n_ctx=1024, **MODELS[kind])
         ahead = ReadAhead(completer.engine, Reading(None, 80.0))
-        prompt = prompt_of(completer, 1, 300)
+        text = text_of(completer, 1, 300)
 
-        assert read_all(ahead, "a", [prompt]) == 5
+        assert read_all(ahead, "a", [text]) == 5
         assert completer.engine.evaluated_tokens == 300
-        assert completer.engine.held(prompt.head) == 300
+        assert completer.engine.held(text) == 300
 
     def test_speed(self, completer, ahead):
         """The speed is learned by the way."""
         reading = ahead._reading
-        read_all(ahead, "a", [prompt_of(completer, 1, 300)])
+        read_all(ahead, "a", [text_of(completer, 1, 300)])
 
         assert reading.is_known
 
@@ -105,17 +104,17 @@ class TestStopped:
     @pytest.mark.parametrize("portions", [0, 1, 3])
     def test_what_was_read_stays(self, completer, ahead, portions):
         """A portion that is stopped is lost; the others are not, and it goes on from there."""
-        prompt = prompt_of(completer, 1, 300)
+        text = text_of(completer, 1, 300)
         for _ in range(portions):
-            ahead.portion("a", [prompt])
+            ahead.portion("a", [text])
         completer.cancel()
         for _ in range(2):
             with pytest.raises(Cancelled):
-                ahead.portion("a", [prompt])
+                ahead.portion("a", [text])
         completer.resume()
 
-        assert completer.engine.held(prompt.head) == portions * CPU_PORTION
-        read_all(ahead, "a", [prompt])
+        assert completer.engine.held(text) == portions * CPU_PORTION
+        read_all(ahead, "a", [text])
         assert ahead.tokens == completer.engine.evaluated_tokens == 300
 
     def test_a_request_in_between(self, completer):
@@ -124,11 +123,12 @@ class TestStopped:
         snapshot = Snapshot("a.py", 0, text + b"total = re", len(text) + 10, "python")
         alone = completer.complete(snapshot, OPTIONS)
         for seed in (6, 7, 8, 9):  # forget it
-            completer.engine.open(prompt_of(completer, seed, 9).head)
-        prompts = completer.prompts_ahead(snapshot, OPTIONS)
-        completer.ahead.portion("a.py", prompts)
+            completer.engine.open(text_of(completer, seed, 9))
+        prompt, *_ = completer.prompts_ahead(snapshot, OPTIONS)
+        text = completer.prompts.text(prompt)
+        completer.ahead.portion("a.py", [text])
         half = completer.complete(snapshot, OPTIONS)
-        read_all(completer.ahead, "a.py", prompts[:1])
+        read_all(completer.ahead, "a.py", [text])
         whole = completer.complete(snapshot, OPTIONS)
 
         assert [item.text for item in half.items] == [item.text for item in alone.items]
@@ -142,25 +142,25 @@ def test_stopped_inside_a_portion(completer_of_the_default_model, report):
     """The real model, stopped in the middle of a forward pass: what it knows is what it read."""
     completer = completer_of_the_default_model
     engine = completer.engine
-    ahead, prompt = ReadAhead(engine, Reading(None, 80.0)), prompt_of(completer, 1, 200)
-    assert ahead.portion("a", [prompt])
+    ahead, text = ReadAhead(engine, Reading(None, 80.0)), text_of(completer, 1, 200)
+    assert ahead.portion("a", [text])
     timer = threading.Timer(0.2, completer.cancel)
     timer.start()
     try:
         with suppress(Cancelled):  # a quick machine is done by then
-            read_all(ahead, "a", [prompt])
+            read_all(ahead, "a", [text])
     finally:
         timer.join()
         completer.resume()
-    held = engine.held(prompt.head)
+    held = engine.held(text)
     assert held in {64, 128, 192, 200}
-    read_all(ahead, "a", [prompt])
-    slot = engine.open(prompt.head)
+    read_all(ahead, "a", [text])
+    slot = engine.open(text)
     [row] = engine.evaluate(slot, [], [ROOT])
     along = row.copy()
     engine.drop(slot)
     ahead.forget("a")
-    [alone] = engine.evaluate(engine.open(prompt.head), [], [ROOT])
+    [alone] = engine.evaluate(engine.open(text), [], [ROOT])
     noise = float(np.sqrt(np.square(along - alone).mean()) / alone.std())
     report(f"stopped after {held} tokens; the row at the end differs by {noise:.4f} of its spread")
 
@@ -170,44 +170,44 @@ def test_stopped_inside_a_portion(completer_of_the_default_model, report):
 class TestHeld:
     def test_requests_do_not_push_it_out(self, completer):
         """What was read ahead is there after any number of keys, and for another document."""
-        prompts = {name: prompt_of(completer, seed, 300) for seed, name in enumerate("ab")}
-        for name, prompt in prompts.items():
-            read_all(completer.ahead, name, [prompt])
+        texts = {name: text_of(completer, seed, 300) for seed, name in enumerate("ab")}
+        for name, text in texts.items():
+            read_all(completer.ahead, name, [text])
         text = b"".join(program(7, 20))
         for typed in range(1, 9):
             cursor = len(text) + typed
             snapshot = Snapshot("c.py", 0, text + b"total = si"[:typed], cursor, "python")
             completer.complete(snapshot, OPTIONS)
 
-        held = [completer.engine.held(prompt.head) for prompt in prompts.values()]
+        held = [completer.engine.held(text) for text in texts.values()]
         assert held == [300, 300]
         assert len(held) == DOCUMENTS
 
     def test_forgotten(self, completer, ahead):
         """A closed document's text is free; one of which nothing was read is no error."""
-        prompt = prompt_of(completer, 1, 100)
-        read_all(ahead, "a", [prompt])
+        text = text_of(completer, 1, 100)
+        read_all(ahead, "a", [text])
         ahead.forget("b")
         ahead.forget("a")
 
-        assert completer.engine.held(prompt.head) == 0
+        assert completer.engine.held(text) == 0
 
     def test_memory_for_something_else(self, load_tiny):
         """Where there is no room for all, requests have it, and reading ahead begins again."""
         completer = load_tiny(n_ctx=512)
-        prompt = prompt_of(completer, 1, 400)
-        read_all(completer.ahead, "a", [prompt])
-        completer.engine.evaluate(completer.engine.open(prompt_of(completer, 2, 300).head), [], [])
+        text = text_of(completer, 1, 400)
+        read_all(completer.ahead, "a", [text])
+        completer.engine.evaluate(completer.engine.open(text_of(completer, 2, 300)), [], [])
         completer.ahead.hold()
 
-        assert completer.engine.held(prompt.head) == 0
-        assert read_all(completer.ahead, "a", [prompt])
-        assert completer.engine.held(prompt.head) == 400
+        assert completer.engine.held(text) == 0
+        assert read_all(completer.ahead, "a", [text])
+        assert completer.engine.held(text) == 400
 
     def test_nothing_is_read_to_hold_it(self, completer, monkeypatch):
         """A memory that turns out to refuse cuts: what it lost is not read on a request's way."""
-        prompt = prompt_of(completer, 1, 130)
-        read_all(completer.ahead, "a", [prompt])
+        text = text_of(completer, 1, 130)
+        read_all(completer.ahead, "a", [text])
         refuse_cuts(monkeypatch)
         slot = completer.ahead._held["a"]
         completer.engine.cut(slot, 100)

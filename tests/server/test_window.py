@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.window import LARGEST_STEP, tokens_after, tokens_before
+from server.window import LARGEST_STEP, hole_start, tokens_after, tokens_before
 from tests.server.documents import texts
 
 lines = st.lists(texts.map(lambda text: re.sub(rb"[\r\n]+", b"", text) + b"\n"), max_size=40)
@@ -121,3 +121,37 @@ class TestAfter:
         ids = tokens_after(text, 200, words)
 
         assert 180 <= len(ids) <= 200
+
+
+class TestHoleStart:
+    @given(lines, st.integers(0, 60), st.integers(1, 80))
+    def test_a_line_start(self, parts, most, usual):
+        """It is the start of a line, near enough, and never that of the text."""
+        text = b"".join(parts)
+        start = hole_start(text, most, words, usual)
+
+        assert 0 < start <= len(text) or not text
+        assert start in {0, len(text)} or text[start - 1 : start] == b"\n"
+        assert len(words(text[start:])) <= most
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_stays_while_lines_are_typed(self, seed):
+        """It moves once in some lines, and forward only, but for a new mark."""
+        parts, starts = program(seed, 600), []
+        for count in range(200, 400):
+            text = b"".join(parts[:count])
+            starts.append(hole_start(text, 64, words, 120))
+        moves = [later - sooner for sooner, later in pairwise(starts) if later != sooner]
+
+        assert len(moves) < len(starts) / 2.5
+        assert sum(move < 0 for move in moves) <= len(moves) / 4
+
+    def test_an_edit_far_above(self):
+        """What is edited well before the hole does not move it."""
+        parts = program(1, 300)
+        text = b"".join(parts)
+        changed = b"".join([*parts[:3], b"something = new\n", *parts[3:]])
+
+        assert len(text) - hole_start(text, 64, words, 120) == len(changed) - hole_start(
+            changed, 64, words, 120
+        )

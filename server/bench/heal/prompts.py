@@ -13,7 +13,8 @@ from typing import Literal
 
 from server.bench.heal.places import Place
 from server.completer import Completer
-from server.prompt import Prompt, build_prompt
+from server.prompt import SUFFIX_SHARE, Prompt, build_prompt
+from server.prompt_choice import line_tokens
 from server.rules import place_at
 from server.snapshot import Snapshot, language_of
 
@@ -105,6 +106,7 @@ def prompt_at(
         budget=context_tokens,
         anchored=edge == "line",
         lead=b" " if info.add_blank else b"",
+        line_tokens=line_tokens(info, context_tokens - context_tokens // SUFFIX_SHARE),
     )
 
 
