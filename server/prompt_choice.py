@@ -153,7 +153,12 @@ class PromptChoice:
         return found
 
     def text(self, prompt: Prompt) -> tuple[int, ...]:
-        """The tokens that stay while the cursor's line is typed: the head, and lines before it."""
+        """The tokens that stay while the cursor's line is typed: the head, and lines before it.
+
+        The head alone where memory can't be cut: requests keep it by itself, and nothing longer.
+        """
+        if not self._keeps_beginnings:
+            return prompt.head
         lines = prompt.typed[: prompt.typed.rfind(b"\n") + 1]
         # The last line end may become a part of a longer token.
         return (*prompt.head, *self._tokenization.encode(lines)[:-1])

@@ -23,6 +23,7 @@ KINDS = {
     "sliding window": {"architecture": "gemma3"},
     "recurrent": {"architecture": "mamba"},
     "hybrid": {"architecture": "jamba"},
+    "recurrent, no middle mark": {"architecture": "mamba", "dialect": "Codestral"},
 }
 OPTIONS = CompletionOptions(max_tokens=6, grammar="off")  # a tiny model wants what none allows
 LINES = [f"    reader_{n} = Reader(path, numbers[{n}])\n" for n in range(40)]
