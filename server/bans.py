@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 BEFORE_BYTES = 1024
 """So much text before the cursor takes part."""
 
-PATTERN_LENGTH, PATTERN_REPEATS = 1000, 10_000
-"""Limits of a pattern: characters, and repeats of its counts (`a{1000}`) multiplied."""
+PATTERN_LENGTH, PATTERN_REPEATS, PATTERN_DEPTH = 1000, 10_000, 50
+"""Limits of a pattern: characters, repeats of its counts (`a{1000}`) multiplied, and open brackets:
+each of them takes some of Python's stack, which is not the same wherever a pattern is compiled."""
 
 SEARCH_S = 0.05
 """A search that takes longer is given up; `regex` looks at the clock every 0.2 s or so."""
@@ -236,6 +237,8 @@ def _compile(pattern: str) -> "regex.Pattern[str]":
     counts = [int(high or low or 1) for low, high in _REPEATS.findall(pattern)]
     if prod(max(1, count) for count in counts) > PATTERN_REPEATS:
         raise ValueError(f"it repeats something more than {PATTERN_REPEATS} times")
+    if _depth(pattern) > PATTERN_DEPTH:
+        raise ValueError("it is nested too deeply")
     try:
         found = regex.compile(pattern, regex.MULTILINE)
         if found.search("", timeout=SEARCH_S):
@@ -245,6 +248,15 @@ def _compile(pattern: str) -> "regex.Pattern[str]":
     except TimeoutError as error:
         raise ValueError("it takes too long") from error
     return found
+
+
+def _depth(pattern: str) -> int:
+    """The most brackets that are open at once; those in sets of characters count as well."""
+    deepest = depth = 0
+    for character in re.sub(r"\\.", "", pattern, flags=re.DOTALL):
+        depth = max(0, depth + (character in "([") - (character in ")]"))
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _search(

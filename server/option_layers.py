@@ -196,8 +196,8 @@ class _Reader:
             return {}
         if row.kind == "paths" and isinstance(value, Mapping):
             value = self._right_entries(row, full, value)
-        if row.kind == "patterns" and isinstance(value, list | tuple):
-            value = self._right_patterns(row, full, value)
+        if key in ADDED and isinstance(value, list | tuple):
+            value = self._right_bans(row, full, value)
         try:
             checked = row.checked(value)
             if key in ADDED:
@@ -232,15 +232,15 @@ class _Reader:
                 )
         return right
 
-    def _right_patterns(self, row: Option, full: str, value: Sequence[object]) -> list[object]:
-        """The patterns that can be used; each other one is a problem of its own."""
+    def _right_bans(self, row: Option, full: str, value: Sequence[object]) -> list[object]:
+        """The texts or patterns that can be used; each other one is a problem of its own."""
         right = []
-        for pattern in value:
+        for ban in value:
             try:
-                row.checked([pattern])
-                right.append(pattern)
+                row.checked([ban])
+                right.append(ban)
             except ValueError as error:
-                shown = _shown(pattern)
+                shown = _shown(ban)
                 message = f"{full}: {shown} can't be used ({error}); this entry is left out"
                 self._problem(full, message, shown)
         return right

@@ -83,7 +83,8 @@ class Option:
         if self.kind in {"numbers", "strings", "patterns"}:
             text = f"a list of {self.kind}"
         if item in {"string", "pattern"}:
-            return text + (" that is not empty" if self.kind == "string" and about.low else "")
+            filled = {"string": " that is not empty", "strings": " that are not empty"}
+            return text + (filled.get(self.kind, "") if about.low else "")
         limits = [
             f"{word} {limit}"
             for word, limit in (("above", about.above), ("of at least", about.low))

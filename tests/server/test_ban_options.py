@@ -87,9 +87,27 @@ class TestLists:
             name + "1 can't be used (allowed is a list of patterns); this entry is left out",
         ]
 
-    @pytest.mark.parametrize("value", [[""], [1], "print("])
-    def test_wrong_lists(self, value):
-        """A wrong list as a whole is refused, and what is allowed is said."""
+    def test_wrong_strings(self):
+        """Each one is named, and what is allowed; the others count."""
+        options, problems = merge([(WORKSPACE, filters(bans=["a", "", 1, ["b"]]))])
+
+        assert options.filters.bans == ("a",)
+        name = f"{WORKSPACE}: midtoken.filters.bans: "
+        reason = "can't be used (allowed is a list of strings that are not empty)"
+        assert [str(problem) for problem in problems] == [
+            f"{name}{shown} {reason}; this entry is left out" for shown in ('""', "1", '["b"]')
+        ]
+
+    def test_nested_too_deeply(self):
+        """A workspace's pattern that can't be compiled stops nothing."""
+        options, [problem] = merge([(WORKSPACE, filters(banPatterns=["(" * 900, "a"]))])
+
+        assert options.filters.ban_patterns == ("a",)
+        assert "(it is nested too deeply); this entry is left out" in str(problem)
+
+    @pytest.mark.parametrize("value", [{"a": "b"}, 1, "print("])
+    def test_no_lists(self, value):
+        """What is no list is refused, and what is allowed is said."""
         options, [problem] = merge([(EDITOR, filters(bans=value))])
 
         assert options.filters.bans == ()

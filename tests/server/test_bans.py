@@ -136,6 +136,8 @@ class TestTyped:
         ("a" * 1001, "it is longer than 1000 characters"),
         ("((a{100}){100}){2}", "it repeats something more than 10000 times"),
         ("(?R)", "it takes too long"),
+        ("(" * 900, "it is nested too deeply"),
+        ("(" * 51 + "a" + ")" * 51, "it is nested too deeply"),
     ],
 )
 def test_patterns_that_cannot_be_used(pattern, reason):
@@ -145,6 +147,11 @@ def test_patterns_that_cannot_be_used(pattern, reason):
     assert str(error.value).startswith(reason)
     with pytest.raises(ValueError, match=re.escape(f"the pattern {pattern!r} can't be used: it ")):
         compiled((), ("fine", pattern))
+
+
+def test_brackets_side_by_side():
+    """Only those that are open at once are counted, and none that stand for themselves."""
+    check_pattern("(a)" * 100 + r"\(" * 100 + "(" * 50 + "a" + ")" * 50)
 
 
 def test_an_empty_match_is_none():

@@ -43,7 +43,7 @@ class TestTable:
             ("completion.multiline", 'one of "auto", "always", "never"'),
             ("completion.topP", "a number above 0 and at most 1"),
             ("trigger.automatic", "true or false"),
-            ("languages.disabled", "a list of strings"),
+            ("languages.disabled", "a list of strings that are not empty"),
             ("grammar.schemas", "an object of paths"),
         ],
     )
