@@ -45,6 +45,7 @@ each of them takes some of Python's stack, which is not the same wherever a patt
 SEARCH_S = 0.05
 """A search that takes longer is given up; `regex` looks at the clock every 0.2 s or so."""
 
+_ESCAPES_AND_SETS = re.compile(r"\\[\s\S]|\[\^?\]?[^\[\]\\]*\]")
 _REPEATS = re.compile(r"\{(\d*),?(\d*)\}")
 
 Begun = tuple[tuple[int, int, int], ...]
@@ -247,13 +248,15 @@ def _compile(pattern: str) -> "regex.Pattern[str]":
         raise ValueError(f"it is no pattern: {error}") from error
     except TimeoutError as error:
         raise ValueError("it takes too long") from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     return found
 
 
 def _depth(pattern: str) -> int:
-    """The most brackets that are open at once; those in sets of characters count as well."""
+    """The most brackets that are open at once; of sets of characters, those of unusual ones."""
     deepest = depth = 0
-    for character in re.sub(r"\\.", "", pattern, flags=re.DOTALL):
+    for character in _ESCAPES_AND_SETS.sub("", pattern):
         depth = max(0, depth + (character in "([") - (character in ")]"))
         deepest = max(deepest, depth)
     return deepest

@@ -151,7 +151,9 @@ def test_patterns_that_cannot_be_used(pattern, reason):
 
 def test_brackets_side_by_side():
     """Only those that are open at once are counted, and none that stand for themselves."""
-    check_pattern("(a)" * 100 + r"\(" * 100 + "(" * 50 + "a" + ")" * 50)
+    check_pattern("(a)" * 50 + r"\(" * 60 + "[(]" * 60 + "(" * 50 + "a" + ")" * 50)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        check_pattern("([)]" * 51 + ")" * 51)
 
 
 def test_an_empty_match_is_none():
