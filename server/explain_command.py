@@ -3,6 +3,7 @@
 What is on the page: `explain_page`. The same as text on a terminal: `midtoken complete --explain`.
 """
 
+import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -19,7 +20,7 @@ from server.completion import (
     read_snapshot,
     request_of,
 )
-from server.errors import UsageError
+from server.errors import DocumentError, UsageError
 from server.explain_page.facts import Facts, gather
 from server.explain_page.page import START, page
 
@@ -51,11 +52,20 @@ def run_explain(location: str, options: ExplainArguments) -> None:
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise UsageError if a file is there that is no page of ours: it may be somebody's work."""
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(len(START))
-    except FileNotFoundError:
-        return
-    if beginning != START.encode():
+    """See whether a page can be written, before anything that takes time.
+
+    Raises UsageError if something is there that is no page of ours: it may be somebody's work, or a
+    pipe, which would never be read to its end. Raises DocumentError if nothing can be written.
+    """
+    if not path.exists():
+        if not path.parent.is_dir():
+            raise DocumentError(f"{path} can't be written: make the folder {path.parent} first")
+    elif not path.is_file() or not _is_page(path):
         raise UsageError(f"{path} exists and is no page of midtoken: choose another name for --out")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise DocumentError(f"{path} may not be written: choose another name for --out")
+
+
+def _is_page(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(START)) == START.encode()

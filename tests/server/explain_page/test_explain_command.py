@@ -1,9 +1,12 @@
 """`midtoken explain`: where the page goes, and what is never overwritten."""
 
+import os
 import webbrowser
+from pathlib import Path
 
 import pytest
 
+from server import explain_command
 from server.explain_page.page import START
 from tests.server.command import run_here
 from tests.server.explain_page.parsing import parsed
@@ -72,11 +75,40 @@ def test_somebodys_file_is_never_replaced(explain, tmp_path, content):
     assert (tmp_path / "mine").read_bytes() == content
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_is_no_page(explain, tmp_path):
+    """Nobody waits for one that nobody writes to."""
+    os.mkfifo(tmp_path / "pipe")
+
+    assert "pipe exists and is no page of midtoken" in explain("--out", "pipe").error
+
+
+@pytest.mark.parametrize(("out", "kept"), [("page.html", None), ("old.html", START.encode())])
+def test_where_nothing_can_be_written(explain, tmp_path, monkeypatch, out, kept):
+    """It is said before anything is computed, and what was there stays."""
+    (tmp_path / "old.html").write_bytes(START.encode())
+    monkeypatch.setattr(explain_command, "interruptible", pytest.fail)
+    refused = {Path(out), Path()} if kept is None else {Path(out)}
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: mode != os.W_OK or Path(path) not in refused
+    )
+
+    result = explain("--out", out)
+
+    assert (result.code, result.error) == (
+        1,
+        f"{out} may not be written: choose another name for --out",
+    )
+    assert not (tmp_path / "page.html").exists()
+    assert (tmp_path / "old.html").read_bytes() == START.encode()
+
+
 @pytest.mark.parametrize(
     ("arguments", "location", "code", "message"),
     [
         (["--out", "-", "--open"], "a.py:2:8", 2, "--open needs a file"),
-        (["--out", "no/such/page.html"], "a.py:2:8", 1, "no/such/page.html"),
+        (["--out", "no/such/page.html"], "a.py:2:8", 1, "page.html can't be written: make the"),
+        (["--out", ""], "a.py:2:8", 2, ". exists and is no page of midtoken"),
         ([], "a.py:9:1", 1, "line 9 does not exist"),
         ([], "a.py", 2, "is not a location"),
     ],
