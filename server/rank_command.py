@@ -1,5 +1,6 @@
 """`midtoken rank`: names for a place on standard input, in order on standard output."""
 
+import codecs
 import json
 import math
 import sys
@@ -15,6 +16,7 @@ from server.errors import UsageError
 from server.name_index import NameIndex
 from server.ranking import Ranking, RankOptions, rank
 from server.snapshot import read_document
+from server.terminal import visible
 
 SHOWN_REFUSALS = 5
 """Labels that are refused are named one by one, so many of them."""
@@ -49,16 +51,43 @@ def run_rank(location: str, options: RankArguments) -> None:
 
     found = interruptible(work)
     if options["as_json"]:
-        click.echo(json.dumps(as_json(found), ensure_ascii=False))
+        _print(json.dumps(as_json(found), ensure_ascii=False))
         return
     for ranked in found.names:
         sign, kind = "" if ranked.exact else "<", ranked.match
         chance = f"{sign}{math.exp(ranked.logprob):.3%}"
-        click.echo(f"{chance:>9}  {ranked.label}" + (f"  ({kind})" if kind != "start" else ""))
+        more = f"  ({kind})" if kind != "start" else ""
+        _print(f"{chance:>9}  {visible(ranked.label)}{more}")
+    sys.stdout.buffer.flush()
+    if labels is None or not labels:
+        _tell_nothing(found, is_given=labels is not None)
+        return
     for refused in found.refused[:SHOWN_REFUSALS]:
-        click.echo(f"label {refused.index + 1} {refused.reason}", err=True)
+        click.echo(f"label {refused.index + 1} {visible(refused.reason)}", err=True)
     if len(found.refused) > SHOWN_REFUSALS:
         click.echo(f"and {len(found.refused) - SHOWN_REFUSALS} more labels are refused", err=True)
+
+
+def _print(line: str) -> None:
+    """A line of the result: always UTF-8, whatever the terminal's encoding."""
+    sys.stdout.buffer.write(line.encode() + b"\n")
+
+
+def _tell_nothing(found: Ranking, *, is_given: bool) -> None:
+    """Why no name is printed, if none is. The numbers of a file's names would tell nobody anything.
+
+    Args:
+        found: What was found.
+        is_given: Whether there is a list of labels, an empty one.
+    """
+    if found.names:
+        return
+    why = "there is no other name in the file"
+    if is_given:
+        why = "there are no labels: give one a line, or a JSON list"
+    elif found.refused:
+        why = f"none in the file goes on from what is typed: {visible(found.typed)}"
+    click.echo(f"no names: {why}", err=True)
 
 
 def labels_of(data: bytes) -> list[str | bytes]:
@@ -67,6 +96,7 @@ def labels_of(data: bytes) -> list[str | bytes]:
     Raises UsageError for a list of anything else. Lines may hold any bytes: what is no label is
     refused later, by itself.
     """
+    data = data.removeprefix(codecs.BOM_UTF8)
     if not data.lstrip().startswith(b"["):
         lines = data.replace(b"\r\n", b"\n").split(b"\n")
         return list(lines[:-1] if lines[-1] == b"" else lines)

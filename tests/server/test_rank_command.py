@@ -1,5 +1,6 @@
 """`midtoken rank` from a terminal."""
 
+import codecs
 import io
 import json
 import math
@@ -67,6 +68,49 @@ def test_names_of_the_file(run):
     _, lines, _ = run()
 
     assert [line.split()[1] for line in lines] == ["read"]
+
+
+@pytest.mark.parametrize(
+    ("options", "stdin", "place", "message"),
+    [
+        (["--labels", "-"], b"", None, "there are no labels: give one a line, or a JSON list"),
+        (["--labels", "-"], b"[]", None, "there are no labels: give one a line, or a JSON list"),
+        ([], b"", "-:1:1", "there is no other name in the file"),
+        ([], b"other\nzz", "-:2:3", "none in the file goes on from what is typed: zz"),
+    ],
+)
+def test_no_names(run, options, stdin, place, message):
+    """Nobody is left without a word, and nothing has failed."""
+    more = {} if place is None else {"place": place}
+
+    assert run(*options, stdin=stdin, **more) == (0, [], [f"no names: {message}"])
+
+
+def test_names_of_the_file_are_not_refused(run):
+    """Those that do not go on from the word are no mistakes of anybody."""
+    _, lines, errors = run(stdin=b"read\nother\nre", place="-:3:3")
+
+    assert [line.split()[1] for line in lines] == ["read"]
+    assert errors == []
+
+
+@pytest.mark.parametrize("text", [b"read\r\nreader\r\n", b'["read", "reader"]'])
+def test_labels_with_a_byte_order_mark(run, text):
+    """It is no part of a label."""
+    _, lines, errors = run("--labels", "-", stdin=codecs.BOM_UTF8 + text)
+
+    assert {line.split()[1] for line in lines} == {"read", "reader"}
+    assert errors == []
+
+
+def test_labels_do_nothing_to_a_terminal(run):
+    """What has no sign of its own gets one; in JSON everything is as it was."""
+    label = "re\x1b[2J\u202e"
+    _, [line], _ = run("--labels", "-", stdin=label.encode())
+    _, [found], _ = run("--labels", "-", "--json", stdin=label.encode())
+
+    assert line.endswith("re␛[2J<U+202E>")
+    assert json.loads(found)["names"][0]["label"] == label
 
 
 def test_labels_in_a_file(run, tmp_path):
