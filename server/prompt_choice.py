@@ -18,6 +18,8 @@ What is not here: building a prompt (`prompt`), and reading ahead (`idle`).
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from healing.tokenization import Tokenization
 from server.beside import Beside
 from server.engine import FimTokens, ModelInfo, TokenEngine
@@ -116,9 +118,12 @@ class PromptChoice:
         costs = [(self.missing(first), first)]
         for size in reversed(larger):
             prompt = self._build(site, size)
-            if prompt.head == first.head:  # there is no more text
-                break
             recall(prompt)
+            if self._bytes(prompt) <= self._bytes(first):
+                # There is no more text. Where its hole begins must not hang on what is in memory,
+                # and the longer hole makes new lines cheaper.
+                costs[0] = self.missing(prompt), prompt
+                break
             costs.append((self.missing(prompt), prompt))
             if costs[-1][0] <= free:
                 return prompt
@@ -141,7 +146,8 @@ class PromptChoice:
         chosen = self.choose(site, recall)
         smallest, *larger = self._sizes(site)
         prompts = [self._build(site, size) for size in larger]
-        found = [chosen, *(prompt for prompt in prompts if len(prompt.head) > len(chosen.head))]
+        held = self._bytes(chosen)
+        found = [chosen, *(prompt for prompt in prompts if self._bytes(prompt) > held)]
         largest = (smallest, *larger)[-1].before
         spare = int(NEXT_SHARE * largest)
         room = LARGEST_SHARE * self._engine.info.context_tokens
@@ -167,6 +173,11 @@ class PromptChoice:
         """How many tokens before the cursor's line are not in memory."""
         text = self.text(prompt)
         return len(text) - self._engine.held(text)
+
+    def _bytes(self, prompt: Prompt) -> int:
+        """How much text a prompt has, wherever its hole begins; its marks count as well."""
+        ids, offsets = np.array(prompt.head), self._tokenization.vocabulary.offsets
+        return int((offsets[ids + 1] - offsets[ids]).sum()) + len(prompt.typed)
 
     def _sizes(self, site: Site) -> list[Size]:
         """The sizes that come into question, smallest first; at least one."""

@@ -89,6 +89,17 @@ class TestGrowth:
         assert 0 < first <= 80 // SUFFIX_SHARE
         assert 2 * first < last <= 80
 
+    @pytest.mark.parametrize("lines", range(2, 16))
+    def test_one_text(self, completer, lines):
+        """Where the first prompt holds all, there is one prompt, whatever is in memory."""
+        choice = choice_of(completer, 80.0)
+        site = site_of(completer, b"".join(program(1, lines)) + LINE, b"")
+        prompt = choice.choose(site)
+        read(completer, choice.text(choice._build(site, choice._sizes(site)[0])))
+
+        assert choice.choose(site) == prompt
+        assert choice.ahead(site) == [prompt]
+
     def test_taken_when_read(self, completer):
         """What has been read is used, and nothing else: also if only the answer is missing."""
         choice, site = choice_of(completer), site_of(completer)
