@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from server.backend import Backend
@@ -113,10 +113,16 @@ def bind_explain_methods(
 
 
 def _place(params: object) -> Place | None:
-    """The place in a request's parameters; None if there is none."""
+    """The place in a request's parameters; None if there is none.
+
+    Raises JsonRpcInvalidParams for numbers that no place has.
+    """
     uri = getattr(getattr(params, "textDocument", None), "uri", None)
     position = getattr(params, "position", None)
     line, character = getattr(position, "line", None), getattr(position, "character", None)
-    if isinstance(uri, str) and isinstance(line, int) and isinstance(character, int):
+    if not (isinstance(uri, str) and isinstance(line, int) and isinstance(character, int)):
+        return None
+    try:
         return uri, types.Position(line, character)
-    return None
+    except ValueError as error:  # a number that the protocol does not know
+        raise JsonRpcInvalidParams(str(error)) from error

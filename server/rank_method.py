@@ -108,7 +108,10 @@ def _place(params: object) -> tuple[str, types.Position]:
     line, character = getattr(position, "line", None), getattr(position, "character", None)
     if not (isinstance(uri, str) and isinstance(line, int) and isinstance(character, int)):
         raise JsonRpcInvalidParams("midtoken/rank needs a textDocument and a position")
-    return uri, types.Position(line, character)
+    try:
+        return uri, types.Position(line, character)
+    except ValueError as error:  # a number that the protocol does not know
+        raise JsonRpcInvalidParams(str(error)) from error
 
 
 def _labels(params: object) -> list[str] | None:

@@ -17,6 +17,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 URI = "file:///a.py"
 
+INVALID_PARAMS = -32602
+
 
 async def report(client: Client):
     """The last suggestion's report."""
@@ -80,6 +82,15 @@ async def test_no_place(client, params):
     answer = await client.request("midtoken/explain", params)
 
     assert answer == {"problem": "there was no suggestion yet"}
+
+
+@pytest.mark.parametrize(("line", "character"), [(-1, 0), (0, 1 << 40)])
+async def test_numbers_of_no_place(client, line, character):
+    """They are refused as any wrong parameters are."""
+    with pytest.raises(AnsweredWithError) as refused:
+        await client.request("midtoken/explain", at(URI, line, character))
+
+    assert refused.value.code == INVALID_PARAMS
 
 
 async def test_cancelled(connect):

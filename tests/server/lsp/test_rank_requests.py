@@ -82,6 +82,8 @@ async def test_no_labels(client):
         {"tokens": "many"},
         {"whole": 1},
         {"position": {"line": 0}},
+        {"position": {"line": -1, "character": 0}},
+        {"position": {"line": 0, "character": 1 << 40}},
     ],
     ids=str,
 )
