@@ -149,9 +149,10 @@ def bits_of(
     """Bits a byte that the model needs for the line as it is."""
     engine = completer.engine
     prompt = completer.prompts.choose(completer._site(snapshot, options))
-    line = prompt.typed + gold
+    start = prompt.typed.rfind(b"\n") + 1  # lines before it are there to be read
+    line = prompt.typed[start:] + gold
     tokens = engine.encode(line)
-    slot = engine.open(prompt.head)
+    slot = engine.open([*prompt.head, *engine.encode(prompt.typed[:start])])
     nodes = [(at - 1, token) for at, token in enumerate(tokens)]
     rows = engine.evaluate(slot, nodes[:-1], range(ROOT, len(tokens) - 1))
     logs = [float(row[token] - logsumexp(row)) for row, token in zip(rows, tokens, strict=True)]
