@@ -39,7 +39,7 @@ def text_of(seed: int, count: int) -> str:
 
 
 async def test_opened(connect):
-    """A short document is read when it is opened; so the first suggestion in it costs little."""
+    """A short document is read when it is opened: a suggestion in it costs the hole's lines."""
     client = await connect()
     before = await at_rest(client)
     client.open(URI, text_of(11, 30))
@@ -47,7 +47,8 @@ async def test_opened(connect):
 
     evaluated = (await counters(client))["evaluatedTokens"]
     await client.inline(URI, (20, 0))
-    assert (await counters(client))["evaluatedTokens"] - evaluated < 120
+    # What comes after the cursor, up to 100 tokens of lines before it, and the suggestion.
+    assert (await counters(client))["evaluatedTokens"] - evaluated < 200
     client.close(URI)
 
 
