@@ -117,7 +117,7 @@ class Gathering:
             text = with_lf(document.text)
             cursor = len(with_lf(document.text[: document.cursor]))
             name = path.relative_to(root).as_posix()
-            opened = {other.resolve(): with_lf(there) for other, there in others.items()}
+            opened = {_real(other): with_lf(there) for other, there in others.items()}
             needed = self._definitions_of(root).needed(path, document.language, text, opened)
             start = _outlined(text, cursor)
             short = outline(document.language, text[:start])
@@ -163,6 +163,14 @@ class Gathering:
             modules = Modules(root, stopped=lambda: self._closed)
             self._definitions[root] = Definitions(root, modules)
         return self._definitions[root]
+
+
+def _real(path: Path) -> Path:
+    """Where a path leads; itself where that is nowhere (a loop of links, a name that none has)."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return path
 
 
 def _outlined(text: bytes, cursor: int) -> int:

@@ -167,6 +167,22 @@ def test_open_documents_count_as_they_are(root):
     assert found.definitions[0].text == b"def draw(newer): ...\n"
 
 
+def test_open_documents_that_lead_nowhere(root):
+    """A loop of links, or a name that no file has, is in nobody's way."""
+    write(root, "shapes.py", b"def draw(shape): ...\n")
+    main = write(root, "main.py", b"")
+    loop = root / "loop.py"
+    loop.symlink_to(loop)
+    others = {loop: b"x", root / "a\0.py": b"y"}
+    gathering = Gathering([root, loop])
+
+    found = gathered(gathering, main, b"import shapes\n", others=others)
+
+    assert [chunk.name for chunk in found.definitions] == ["shapes.py"]
+    assert gathered(gathering, loop) is None
+    assert gathered(gathering, root / "a\0.py") is None
+
+
 def test_it_stays_while_somebody_types(root):
     """Line after line at one place: what is gathered changes once for many of them."""
     main = write(root, "main.py", b"")
