@@ -30,6 +30,7 @@ from typing import Any
 
 from server.option_table import OVERRIDABLE, OVERRIDES, TABLE, Option
 from server.options import ADDED, Options, joined, value_of, with_values
+from server.plain_files import MISSING, fault_of
 
 EDITOR_LAYERS = frozenset(
     {
@@ -110,10 +111,16 @@ def read_workspace(folder: Path) -> tuple[tuple[str, Mapping[str, Any]], list[Pr
     def broken(reason: str) -> tuple[tuple[str, Mapping[str, Any]], list[Problem]]:
         return (str(path), {}), [Problem(str(path), "", f"{reason}; its settings are ignored")]
 
+    # A link to a pipe or to standard input would be waited for, and eat what the editor sends.
+    fault = fault_of(path)
+    if fault == MISSING:
+        return (str(path), {}), []
+    if fault is not None:
+        return broken(f"the file {fault}")
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
-    except FileNotFoundError:
+    except FileNotFoundError:  # gone meanwhile
         return (str(path), {}), []
     except OSError as error:
         return broken(f"the file can't be read ({error.strerror})")

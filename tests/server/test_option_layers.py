@@ -1,5 +1,6 @@
 """Layers of settings: merged in order, wrong ones named; a workspace may not set everything."""
 
+import os
 from dataclasses import is_dataclass
 
 import pytest
@@ -252,7 +253,19 @@ class TestReadWorkspace:
         """What is no file is named too."""
         (tmp_path / "midtoken.toml").mkdir()
 
-        assert "can't be read" in str(read_workspace(tmp_path)[1][0])
+        assert "the file is a folder" in str(read_workspace(tmp_path)[1][0])
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+    @pytest.mark.parametrize("name", ["midtoken.toml", "pyproject.toml"])
+    def test_a_pipe(self, tmp_path, name):
+        """A workspace can't have us wait, or read what an editor sends to our standard input."""
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / name).symlink_to("pipe")
+
+        layer, [problem] = read_workspace(tmp_path)
+
+        assert layer[1] == {}
+        assert "the file is not a regular file; its settings are ignored" in str(problem)
 
     @pytest.mark.parametrize(
         ("content", "problems"),
