@@ -40,6 +40,7 @@ from server.models import store
 from server.models.catalog import DEFAULT_MODEL
 from server.positions import Position
 from server.prompt import SUFFIX_SHARE, build_prompt
+from server.prompt_choice import line_tokens
 from server.rules import place_at
 from server.snapshot import Snapshot
 from server.state_store import StateStore
@@ -177,10 +178,11 @@ async def print_suggestions(model: Path, files: int, repeats: int, tokens: objec
             print(f"| {name} | {start} | {row} | {same} of {len(cold)} |", flush=True)
 
 
-def head_at(completer: Completer, text: bytes, cursor: int, tokens: int) -> tuple[int, ...]:
+def text_at(completer: Completer, text: bytes, cursor: int, tokens: int) -> tuple[int, ...]:
     """What stays of a prompt while a line is typed, as it is chosen for a model with marks."""
     snapshot = Snapshot("a.py", 0, text, cursor, "python")
-    return build_prompt(
+    after = LENGTHS[0] // SUFFIX_SHARE
+    prompt = build_prompt(
         snapshot,
         place_at(snapshot),
         completer.tokenization,
@@ -189,8 +191,10 @@ def head_at(completer: Completer, text: bytes, cursor: int, tokens: int) -> tupl
         root=completer.engine.bos,
         budget=tokens,
         anchored=True,
-        after_budget=LENGTHS[0] // SUFFIX_SHARE,
-    ).head
+        after_budget=after,
+        line_tokens=line_tokens(completer.engine.info, tokens - after),
+    )
+    return completer.prompts.text(prompt)
 
 
 def print_shares(completer: Completer) -> None:
@@ -204,13 +208,13 @@ def print_shares(completer: Completer) -> None:
             starts = list(accumulate(map(len, text.splitlines(keepends=True)), initial=0))
             last = len(starts) - max(LINES_FURTHER) - 2
             for line in range(last // 3, last, last // (2 * PLACES)):
-                heads = {
-                    lines: head_at(completer, text, starts[line + lines], length)
+                texts = {
+                    lines: text_at(completer, text, starts[line + lines], length)
                     for lines in LINES_FURTHER
                 }
-                for lines, head in heads.items():
-                    common = common_length(heads[0], head, min(len(heads[0]), len(head)))
-                    shares[lines].append(common / len(head))
+                for lines, there in texts.items():
+                    common = common_length(texts[0], there, min(len(texts[0]), len(there)))
+                    shares[lines].append(common / len(there))
         row = " | ".join(f"{100 * median(found):.0f} %" for found in shares.values())
         print(f"| {length:,} | {row} |", flush=True)
 
