@@ -61,6 +61,9 @@ logger = logging.getLogger("midtoken.server")
 STATUS = "midtoken/status"
 """The notification that tells a client how the server is."""
 
+MOST_TOLD = 10
+"""Wrong settings that are told at once: a person reads no more, whatever a workspace says."""
+
 
 class Protocol(MessageProtocol):
     """pygls' messages over our own documents."""
@@ -157,9 +160,17 @@ class MidtokenServer(LanguageServer):
         unwritable = set_log(self.options.logging)
         if unwritable and self.tell_once(unwritable):
             logger.warning("%s", unwritable)
+        new: dict[str, Problem] = {}
         for problem in [*problems, *others]:
-            if self.tell_once(str(problem), problem.subject):
-                logger.warning("%s", problem)
+            if problem.subject not in self._told:
+                new.setdefault(problem.subject, problem)
+        for problem in [*new.values()][:MOST_TOLD]:
+            self.tell_once(str(problem), problem.subject)
+            logger.warning("%s", problem)
+        if len(new) > MOST_TOLD:
+            more = f"{len(new) - MOST_TOLD} more settings are wrong"
+            if self.tell_once(f"{more}: they are named when these are right", more):
+                logger.warning("%s", more)
 
     @property
     def model_options(self) -> Options:

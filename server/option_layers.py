@@ -49,6 +49,9 @@ WORKSPACE_FILES = ("midtoken.toml", "pyproject.toml")
 MAX_FILE_BYTES = 1 << 20
 """Larger files are not settings that a person wrote."""
 
+MOST_CLOSE = 100
+"""After so many problems, unknown names are told without the option that may be meant."""
+
 _PREFIX = "midtoken"
 _KEYS = (*TABLE, OVERRIDES)
 
@@ -189,7 +192,9 @@ class _Reader:
                     named = _PREFIX if full == _PREFIX else f"{_PREFIX}.{key}"
                     self._problem(named, f"{named} must be an object, not {_shown(value)}")
             else:
-                self._problem(f"{_PREFIX}.{key}", _unknown(key))
+                # To look for what is meant takes a while: not for thousands.
+                known = _KEYS if len(self.problems) < MOST_CLOSE else ()
+                self._problem(f"{_PREFIX}.{key}", _unknown(key, known))
 
     def _checked(self, key: str, full: str, value: object, kept: object) -> dict[str, object]:
         """The value of a key, or nothing and a problem."""
@@ -294,10 +299,10 @@ def _is_option(key: str) -> bool:
     return key in TABLE or key == OVERRIDES or key.startswith(f"{OVERRIDES}.")
 
 
-def _unknown(key: str) -> str:
-    """A message for a key that is no option, with the closest one that is."""
+def _unknown(key: str, keys: Sequence[str]) -> str:
+    """A message for a key that is no option, with the closest one of those that are."""
     message = f"there is no option {_PREFIX}.{key}"
-    known = {option.lower(): option for option in _KEYS}
+    known = {option.lower(): option for option in keys}
     # Names in snake or kebab case are the ones that people try first.
     squeezed = key.replace("_", "").replace("-", "").lower()
     close = difflib.get_close_matches(squeezed, known, n=1, cutoff=0.6)

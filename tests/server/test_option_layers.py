@@ -210,6 +210,14 @@ class TestLanguages:
         assert options.enabled_for("python")
 
 
+def test_thousands_of_unknown_names():
+    """The first ones are told with what may be meant; nobody waits for the others."""
+    _, problems = editor({f"trigger.debounced{number}": 1 for number in range(3000)})
+
+    assert "is midtoken.trigger.debounce meant?" in str(problems[0])
+    assert str(problems[-1]).endswith("there is no option midtoken.trigger.debounced2999")
+
+
 class TestReadWorkspace:
     def test_none(self, tmp_path):
         """A folder without settings has none, and nothing is wrong."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from server.language_server import MOST_TOLD
 from tests.server.lsp.client import AUTOMATIC, INVOKED, NO_ANSWER, Client
 from tests.server.lsp.conftest import settings
 from tests.server.lsp.editors import NEOVIM_12, OLD, VSCODE
@@ -148,6 +149,20 @@ async def test_a_broken_workspace_file(connect, tiny_file, workspace):
     assert await method_of(client) == "exact"
     [message] = client.messages()
     assert "midtoken.toml" in message
+
+
+async def test_a_workspace_full_of_mistakes(connect, tiny_file, workspace):
+    """Nobody is buried under messages: some are told, and how many more there are."""
+    lines = "".join(f"wrong{number} = 1\n" for number in range(500))
+    client = await connect(begun=False)
+    await client.begin(OLD, settings(tiny_file()), **workspace("midtoken.toml", lines))
+    await client.ready()
+
+    assert await method_of(client) == "exact"
+    told = client.messages()
+    assert len(told) == MOST_TOLD + 1
+    assert "no option midtoken.wrong0" in told[0]
+    assert f"{500 - MOST_TOLD} more settings are wrong" in told[-1]
 
 
 async def test_wrong_values(connect):
