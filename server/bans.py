@@ -46,6 +46,7 @@ SEARCH_S = 0.05
 """A search that takes longer is given up; `regex` looks at the clock every 0.2 s or so."""
 
 _ESCAPES_AND_SETS = re.compile(r"\\[\s\S]|\[\^?\]?[^\[\]\\]*\]")
+_CALLS = re.compile(r"\(\?(?:R|[-+]?\d+|&\w*|P>\w*)\)")
 _REPEATS = re.compile(r"\{(\d*),?(\d*)\}")
 
 Begun = tuple[tuple[int, int, int], ...]
@@ -238,6 +239,9 @@ def _compile(pattern: str) -> "regex.Pattern[str]":
     counts = [int(high or low or 1) for low, high in _REPEATS.findall(pattern)]
     if prod(max(1, count) for count in counts) > PATTERN_REPEATS:
         raise ValueError(f"it repeats something more than {PATTERN_REPEATS} times")
+    # Without an end they take 50 ms each, and Python's own patterns do not know them.
+    if _CALLS.search(pattern):
+        raise ValueError("it calls itself or a part of it")
     if _depth(pattern) > PATTERN_DEPTH:
         raise ValueError("it is nested too deeply")
     try:
