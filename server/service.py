@@ -363,10 +363,11 @@ def keys_of(request: Request) -> Wanted:
         return (snapshot.language, options, grammar, title, before, place.tail, after)
 
     start, end = line_bounds(text, cursor)
-    found = [(key(start), text[start : min(cursor, end)])]
+    stop = min(cursor, end)  # the cursor may stand between `\r` and `\n`
+    found = [(key(start), text[start:stop])]
     while not place.rest and start and len(found) <= EARLIER_LINES:
         start, _ = line_bounds(text, start - (2 if text[start - 2 : start] == b"\r\n" else 1))
-        found.append((key(start), with_lf(text[start:cursor])))
+        found.append((key(start), with_lf(text[start:stop])))
     return found
 
 
