@@ -12,10 +12,11 @@ What is not here: which of them is meant (`ranking`).
 """
 
 import keyword
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+from server.possessive import re
 
 LARGEST = 1 << 20
 """Of a larger document, so many bytes around the cursor are read."""

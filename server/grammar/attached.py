@@ -8,12 +8,13 @@ if it begins with a slash or `~`, from the start. `*` and `?` stop at slashes; `
 number of folders.
 """
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+
+from server.possessive import re
 
 
 def attached(uri: str, language: str, configured: Mapping[str, str]) -> Path | None:

@@ -1,11 +1,11 @@
 """CSS, SCSS and Less: brackets, strings with interpolations, comments, unquoted addresses."""
 
-import re
 from functools import partial
 from importlib.resources import files
 
 from server.grammar.brackets_window import LONGEST, bracket_window
 from server.grammar.rungs import Ladder, Rung, Source
+from server.possessive import re
 
 _BRACKETS = rb"(?P<open>[uU][rR][lL]\(|[(\[{])|(?P<close>[)\]}])"
 _ADDRESS = (

@@ -12,10 +12,10 @@ terminal written here is one character, and the grammar means the same in both.
 What is not here: tokens of a model (`<think>`, `<[1000]>`); there are none where bytes are read.
 """
 
-import re
 from dataclasses import dataclass, field
 
 from server.errors import GrammarError
+from server.possessive import re
 
 MOST_REPEATS = 2000
 """More repetitions than these are refused, as in llama.cpp."""

@@ -9,12 +9,12 @@ What decides what may follow is the declaration that the cursor is in, and wheth
 before it (then no imports may follow): that is the window.
 """
 
-import re
 from functools import cache, partial
 from importlib.resources import files
 
 from server.grammar.brackets_window import LONGEST, bracket_window, innermost, item_start
 from server.grammar.rungs import Ladder, Rung, Source, whole
+from server.possessive import re
 
 LARGE = 64 << 10
 """Bytes of a text that are worth being read as a whole, at some 5 us each."""

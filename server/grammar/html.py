@@ -5,7 +5,6 @@ Pages that are made by templates (`{% if %}`, `<?php`) may open an element in on
 in the other, so nothing is checked in them.
 """
 
-import re
 from collections import deque
 from contextlib import suppress
 from functools import partial
@@ -14,6 +13,7 @@ from importlib.resources import files
 from server.grammar.brackets_window import LONGEST, bracket_window
 from server.grammar.kept import common_prefix
 from server.grammar.rungs import Ladder, Rung, Source
+from server.possessive import re
 
 _CLOSED = """
 address article aside blockquote button dialog div dl details fieldset figcaption figure footer

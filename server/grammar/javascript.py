@@ -4,12 +4,12 @@ Two grammars: one for plain TypeScript, where `<` is never a tag, and one for ev
 JavaScript files hold elements as well.
 """
 
-import re
 from functools import partial
 from importlib.resources import files
 
 from server.grammar.brackets_window import LONGEST, bracket_window
 from server.grammar.rungs import Ladder, Rung, Source
+from server.possessive import re
 
 _CLASS = rb"\[(?:[^\]\\\n]|\\.){0,500}+\]"
 _BODY = rb"(?:[^/\\\[\n*]|\\.|" + _CLASS + rb")(?:[^/\\\[\n]++|\\.|" + _CLASS + rb")*+/"

@@ -13,7 +13,6 @@ an opener is text, and a string that is not closed ends with its line.
 What is not here: what is done with it (`json_window`).
 """
 
-import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from threading import Lock
@@ -21,6 +20,7 @@ from typing import NamedTuple
 
 from server.errors import GrammarError
 from server.grammar.kept import common_prefix
+from server.possessive import re
 
 STRING = rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+\\?+"?+'
 COMMENT = rb"//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?+"

@@ -19,7 +19,6 @@ What is not here: reading the text, which is done once while it is typed (`json_
 """
 
 import json
-import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from server.errors import GrammarError
 from server.grammar.json_lark import HOLE
 from server.grammar.json_outline import COMMENT, STRING, Container, Piece, outline
 from server.grammar.kept import common_prefix
+from server.possessive import re
 
 MOST_ITEMS = 64
 """Items of an open array that a window keeps; schemas count no further."""

@@ -24,12 +24,12 @@ Not accepted though it is Python: indentation that does not fit one of the two v
 at a column of `SPACES` or more.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
 
 from server.grammar.rungs import Source
+from server.possessive import re
 
 SPACES = 64
 """Columns in the variant for spaces: 0 to 63. With 24, texts are read a tenth faster and 30 ms of

@@ -17,7 +17,6 @@ What is not here: what lines mean (`python_window`). Quotes nested in a field of
 read wrongly if the field has three kinds of brackets around them, or begins beside a line end.
 """
 
-import re
 from bisect import bisect_right
 from collections import deque
 from contextlib import suppress
@@ -27,6 +26,7 @@ from typing import NamedTuple
 from server.errors import GrammarError
 from server.grammar.brackets_window import DEEPEST
 from server.grammar.kept import common_prefix
+from server.possessive import re
 
 KNOWN = 4
 """Texts that are remembered: a document or two, with the parts of them that are asked about."""

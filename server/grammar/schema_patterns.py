@@ -15,13 +15,13 @@ string, and some look around, which the engine can't. A pattern is wanted in two
 A pattern that can't be told is None in both.
 """
 
-import re
 from collections.abc import Callable
 from functools import cache
 
 from llguidance import LLMatcher
 
 from server.grammar.schema_strings import ESCAPE, MOST_LENGTH, UNIT, literal, spelled_character
+from server.possessive import re
 
 MOST_PATTERN = 2000
 """Characters of a pattern; longer ones are not looked at."""

@@ -10,7 +10,6 @@ without needless escapes, so that a model does not drift into them; then as a pe
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -27,6 +26,7 @@ from server.grammar.ladder import COMPILE_S
 from server.grammar.rungs import Ladder, Rung, Source
 from server.grammar.schema_nodes import MOST_BYTES
 from server.plain_files import fault_of, shortened
+from server.possessive import re
 
 HEAD = 1 << 14
 """Bytes from the start of a document in which its `$schema` is looked for."""

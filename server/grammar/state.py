@@ -17,13 +17,13 @@ slower the last one was, and against a clock.
 What is not here: which grammar a document has (`languages`), and what is done if text does not fit.
 """
 
-import re
 from functools import cache
 from time import perf_counter, thread_time
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 from server.errors import GrammarError
+from server.possessive import re
 
 PIECE = 64
 """Bytes fed in one call at most; other threads run between two calls."""

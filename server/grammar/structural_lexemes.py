@@ -9,9 +9,10 @@ A place that is read in different ways (by dialects, or by whoever defines a mac
 that nothing closes. Its text comes first in the window, and the grammar accepts everything behind.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from server.possessive import re
 
 _STRING = rb"\"(?:[^\"\\\n]++|\\[\s\S])*+[\"\\]?"
 _CHAR = rb"'(?:[^'\\\n]++|\\[\s\S])*+['\\]?"
