@@ -80,6 +80,14 @@ class Generation:
     """Of them, those that were chosen."""
     bans: BanReport = field(default_factory=BanReport)
     """What bans did."""
+    ends: tuple[int, ...] = ()
+    """For every token of `logprobs` that was written: where it ends, in bytes from the start of
+    the text, of which the last ones may have been cut off; 0 or less for what has been typed."""
+
+    def later(self, typed: int) -> "Generation":
+        """What is left when so many bytes of the text have been typed."""
+        ends = tuple(end - typed for end in self.ends)
+        return replace(self, text=self.text[typed:], ends=ends)
 
 
 def generate(
@@ -144,6 +152,7 @@ def generate(
     chain = Chain(engine, healed.slot, stitch, should_stop, drafts)
     prompt_tokens = len(chain)
     logprobs = [healed.logprob]
+    ends: list[int] = []
 
     def so_far(text: bytes, ended: str) -> Generation:
         return Generation(
@@ -157,13 +166,14 @@ def generate(
             chain.drafted,
             chain.accepted,
             BanReport() if bans is None else bans.report,
+            tuple(ends),
         )
 
     def before_ban(piece: bytes, why: str) -> Generation:
         assert bans is not None
         left, choices = bans.end_before(piece, why)
         stitch.back(left)
-        del logprobs[choices:]
+        del logprobs[choices:], ends[choices:]
         return so_far(stitch.finish(), "ban")
 
     if mask is not None and not sampling.temperature and _is_refused(healed.refused, mask):
@@ -185,7 +195,7 @@ def generate(
                     mask.back(len(stitch.text))
                 if watcher is not None:
                     watcher.went_back(count + 1 if place else None)
-                del logprobs[place:]
+                del logprobs[place:], ends[place:]
                 if not place:
                     chain.leave()
                     healed = heal()
@@ -200,7 +210,9 @@ def generate(
                     mask.push(piece)
                 if bans is not None:
                     bans.push(piece)
-                if stitch.push(piece):
+                grown = stitch.push(piece)
+                ends.append(len(stitch.text))
+                if grown:
                     text = bytes(stitch.text[: stitch.given])
                     shown = text if bans is None else text[: bans.settled]
                     if len(shown) > told:

@@ -95,4 +95,5 @@ def remainder(asked: bytes, answer: Answer, typed: bytes) -> Answer | None:
     if not left and typed != asked and answer.generation.ended != "stop token":
         return None
     fits = answer.fits and answer.fits.later(len(typed) - len(asked))
-    return replace(answer, generation=replace(answer.generation, text=left), fits=fits)
+    generation = answer.generation.later(len(typed) - len(asked))
+    return replace(answer, generation=generation, fits=fits)

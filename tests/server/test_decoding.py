@@ -67,6 +67,18 @@ class TestEnds:
         assert len(generation.logprobs) == 12
         assert (b"abcdefgh" * 9).startswith(generation.text)
 
+    @pytest.mark.parametrize("text", [b"x", b"return total\n", "größer = '€'".encode()])
+    def test_token_ends(self, write, text):
+        """Each token's end is told, and moves with what is left of the text."""
+        generation = write(text)
+        sizes = [end - start for start, end in pairwise((0, *generation.ends))]
+
+        assert len(generation.ends) == len(generation.logprobs)
+        assert min(sizes) > 0
+        assert sum(sizes) == len(text)
+        later = generation.later(1)
+        assert (later.text, later.ends[-1]) == (text[1:], len(text) - 1)
+
     def test_stop_rule(self, write):
         """The rule is asked with all of the text so far, each time that it has grown."""
         asked = []
