@@ -12,6 +12,7 @@ const { url, chromium, playwright } = JSON.parse(process.argv[2]);
 const { chromium: browserType } = await import(playwright);
 
 const PATIENCE_MS = 60_000; // a start on a busy machine; usually a tenth of it
+const TRIES = 12; // of a key that may be swallowed
 const POLL_MS = 50;
 const STILL = 10; // looks in a row that see the same: nothing more is on its way
 
@@ -61,6 +62,20 @@ const remember = () => page.evaluate(() => {
   new MutationObserver(look).observe(document.body, what);
 });
 
+/**
+ * Open the quick input by a key and write into it. The key is pressed again where nothing opens: a
+ * page inside the editor that is about to change its looks swallows it.
+ */
+async function ask(key, text) {
+  const input = page.locator(".quick-input-widget input");
+  const opens = () => input.waitFor({ timeout: PATIENCE_MS / TRIES }).then(() => true, () => false);
+  for (let tries = 0; tries < TRIES; tries++) {
+    await page.keyboard.press(key);
+    if (await opens()) return input.fill(text);
+  }
+  throw new Error(`${key} opens nothing`);
+}
+
 const actions = {
   /** The status bar item says so: `midtoken ready`. */
   status: (text) => page.locator(`.statusbar-item [aria-label^="${text}"]`).waitFor(),
@@ -99,8 +114,7 @@ const actions = {
    */
   async open(place, shown) {
     const [file, line, column] = place.split(":");
-    await page.keyboard.press("Control+p");
-    await page.locator(".quick-input-widget input").fill(place);
+    await ask("Control+p", place);
     await page.locator(`${choices}.focused[aria-label*="${file}"]`).waitFor();
     await page.keyboard.press("Enter");
     await page.locator(`.tab.active[data-resource-name="${file}"]`).waitFor();
@@ -111,8 +125,7 @@ const actions = {
 
   /** A command of the palette, by its title. */
   async command(title) {
-    await page.keyboard.press("F1");
-    await page.locator(".quick-input-widget input").fill(`>${title}`);
+    await ask("F1", `>${title}`);
     await page.locator(`.quick-input-list [aria-label^="${title}"]`).first().waitFor();
     await page.keyboard.press("Enter");
   },
