@@ -3,15 +3,16 @@
 pygls carries the messages. Documents and positions are ours (`documents`, `positions`): pygls'
 own lines also end at form feeds and U+2028, which corrupts a document at the next edit.
 
-A handler fetches the document, makes a snapshot, awaits the service and shapes the result. It never
-waits for the model in the event loop. A request that can't be served is answered with null, and the
-log says why; requests before the model is loaded are answered with null at once.
+A request that can't be served is answered with null, and the log says why; requests before the
+model is loaded are answered with null at once.
 
-Not here: which request runs when (`service`), and what an editor shows of the status.
+Not here: the handlers of requests (`handlers`), which request runs when (`service`), and what an
+editor shows of the status.
 """
 
 import logging
 from collections.abc import Hashable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -24,30 +25,25 @@ from pygls.protocol import lsp_method
 from server import __version__
 from server.backend import Backend, Status
 from server.busy_status import BusyStatus
-from server.client_settings import use_settings
 from server.clients import client_named
 from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
-from server.explain_method import Last, bind_explain_methods
+from server.explain_method import Last
 from server.grammar.languages import prepare
 from server.idle import Where
 from server.loading_progress import LoadingProgress
 from server.lsp_items import (
     change_of,
     folder_of,
-    inline_items,
-    menu_items,
     position_of,
     selected_snapshot,
     selection_fits,
 )
 from server.messages import MessageProtocol
-from server.model_methods import bind_model_methods
 from server.option_layers import Problem, merge, read_workspace, sections_set
 from server.options import Options
 from server.own_methods import bind_own_methods
 from server.positions import Encoding, Position, choose_encoding
-from server.rank_method import bind_rank_method
 from server.report import Completion
 from server.rhythm import Rhythm
 from server.server_log import prepare_log, said_in_log, set_log
@@ -109,6 +105,17 @@ class Protocol(MessageProtocol):
         with said_in_log():
             self._server.surroundings.closed(self._server.documents.find(uri))
             self._server.documents.close(uri)
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """A completion that is still wanted where it was asked for."""
+
+    document: Document
+    snapshot: Snapshot
+    request: Request
+    """A selected menu entry counts as typed in it."""
+    completion: Completion
 
 
 class MidtokenServer(LanguageServer):
@@ -261,7 +268,7 @@ class MidtokenServer(LanguageServer):
             self.backend.service.idle.at(self.document_key(document.uri), where)
             self.backend.service.idle.rest()
 
-    async def suggest(self, wish: Wish) -> tuple[Document, Snapshot, Completion] | None:
+    async def suggest(self, wish: Wish) -> Suggested | None:
         """A completion that is still wanted where it was asked for, or None."""
         if wish.automatic and not self.options.trigger.automatic:
             return None
@@ -286,10 +293,14 @@ class MidtokenServer(LanguageServer):
         self.last = request, completion
         if completion.grammar.wrong:
             self.tell_once(f"{completion.grammar.wrong}; its documents are not checked")
-        following = request_after(request, completion, self.options)
+        return Suggested(document, snapshot, request, completion)
+
+    def prepare_after(self, suggested: Suggested) -> None:
+        """Have the model write what comes after a suggestion, if it has nothing else to do."""
+        request = suggested.request
+        following = request_after(request, suggested.completion, self.options)
         if following is not None and request.ahead:
             self.backend.service.prepare(following)
-        return document, snapshot, completion
 
     def request_at(self, uri: str, position: types.Position) -> Request:
         """A request that a person makes at a place. Raises DocumentError."""
@@ -318,85 +329,3 @@ class MidtokenServer(LanguageServer):
             pause=lambda: self.rhythm.pause(self.backend.service.first_text_s),
             material=self.documents.find(wish.uri).material,
         )
-
-
-def create_server(backend: Backend) -> MidtokenServer:
-    """A server for one connection, with all handlers bound."""
-    server = MidtokenServer(backend)
-    bind_model_methods(server, lambda: server.model_options.model.name)
-    bind_explain_methods(server, backend, lambda: server.last, server.request_at)
-    bind_rank_method(server, backend, server.request_at, server.documents_now, server.is_current)
-
-    def take(settings: object) -> None:
-        server.apply_settings(**{"workspace/configuration": settings})
-
-    async def start() -> None:
-        await backend.start(server.model_options)
-
-    @server.feature(types.INITIALIZED)
-    async def initialized(_: types.InitializedParams) -> None:
-        backend.listeners.add(server.tell_status)
-        # What is ready is no news for an editor that is about to have another model loaded.
-        is_news = backend.options is None or backend.runs(server.model_options)
-        server.tell_status(backend.status if is_news else Status("starting"))
-        await use_settings(server, take, start)
-        if not is_news:  # its settings may have named what runs after all
-            server.tell_status(backend.status)
-
-    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def changed(params: types.DidChangeConfigurationParams) -> None:
-        settings = params.settings
-        if isinstance(settings, dict) and settings:
-            server.apply_settings(
-                **{"workspace/didChangeConfiguration": settings.get("midtoken", settings)}
-            )
-        await use_settings(server, take, start)
-
-    @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())
-    async def inline(params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
-        kind = params.context.trigger_kind
-        wish = Wish(
-            params.text_document.uri,
-            params.position,
-            kind is types.InlineCompletionTriggerKind.Automatic,
-            params.context.selected_completion_info,
-        )
-        found = await server.suggest(wish)
-        return found and types.InlineCompletionList(
-            inline_items(*found, wish.selected, server.client)
-        )
-
-    @server.feature(
-        types.TEXT_DOCUMENT_COMPLETION,
-        types.CompletionOptions(trigger_characters=list("._-:/\\@#'\"([{<,= ")),
-    )
-    async def menu(params: types.CompletionParams) -> types.CompletionList | None:
-        kind = (
-            params.context.trigger_kind if params.context else types.CompletionTriggerKind.Invoked
-        )
-        automatic = kind is not types.CompletionTriggerKind.Invoked
-        found = await server.suggest(Wish(params.text_document.uri, params.position, automatic))
-        if found is None:
-            return None
-        items = menu_items(*found, server.client)
-        token = params.partial_result_token
-        if token is not None and items:  # the protocol has such a token for menus only
-            part = types.CompletionList(True, items)
-            server.protocol.notify(types.PROGRESS, types.ProgressParams(token, part))
-            items = []  # what was sent as a part must not come again
-        return types.CompletionList(True, items)
-
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def saved(params: types.DidSaveTextDocumentParams) -> None:
-        with said_in_log():
-            server.surroundings.saved(server.documents.find(params.text_document.uri))
-
-    @server.feature(types.SHUTDOWN)
-    def shutdown(_: None) -> None:
-        server.own_methods.notes.write()  # at once: an `exit` right after it cancels what waits
-
-    @server.command("midtoken.restartModel")
-    async def restart() -> None:
-        await backend.load(server.model_options)
-
-    return server

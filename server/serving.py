@@ -13,7 +13,7 @@ from pygls.io_ import StdinAsyncReader, StdoutWriter
 from server.backend import Backend
 from server.engine.llama_library import protect_stdout
 from server.errors import EngineError, UsageError
-from server.language_server import create_server
+from server.handlers import create_server
 
 logger = logging.getLogger("midtoken.serving")
 
