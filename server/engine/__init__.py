@@ -155,6 +155,14 @@ class TokenEngine(Protocol):
         not fit the context, or are not all ids of the vocabulary.
         """
 
+    def open_beside(self, tokens: Sequence[int]) -> Slot:
+        """A slot for a little while, that no other slot makes room for: `drop` it soon.
+
+        It shares the longest prefix in memory as others do, that of a tree that was evaluated just
+        now included: the tree stays. Raises EngineError as `open` does, if there are too many such
+        slots, and for a model without trees.
+        """
+
     def evaluate(
         self, slot: Slot, nodes: Sequence[tuple[int, int]], want: Sequence[int]
     ) -> list[NDArray[np.float32]]:
@@ -178,6 +186,22 @@ class TokenEngine(Protocol):
             EngineError: The batch could not be evaluated; the slot is cut back likewise. Also for
                 branches on a model without trees, and for a slot that is gone.
             ValueError: A parent does not come before its node, or a wanted node does not exist.
+        """
+
+    def evaluate_each(
+        self, slots: Sequence[Slot], tokens: Sequence[int]
+    ) -> list[NDArray[np.float32]]:
+        """Let several texts grow by a token each, in one forward pass.
+
+        What is not resident of a slot is evaluated first, in the same pass where it fits.
+
+        Returns:
+            For each slot the logits after its token, as `evaluate` returns rows.
+
+        Raises:
+            Cancelled: After `cancel()`; no text has grown.
+            EngineError: As `evaluate` does, likewise; and for a model without trees.
+            ValueError: A slot is there twice, or there are not as many tokens as slots.
         """
 
     def keep(self, slot: Slot, node: int) -> None:

@@ -10,11 +10,10 @@ Example::
 
 Every slot owns one sequence of the KV cache; the other sequences are for the branches of a tree.
 The invariant, after every return and after every error: `slot.tokens[:slot.resident]` is what the
-slot's sequence holds, followed by nothing but the branch of a tree that may still be kept. A
-forward pass is one micro-batch, so that it is in memory as a whole or not at all.
+slot's sequence holds, followed by nothing but the branch of a tree that may still be kept.
 
-What is not here: loading (`llama_load`), the order of a tree (`llama_tree`), what llama.cpp's
-memory can do (`llama_memory`), and which token comes next.
+What is not here: loading (`llama_load`), a forward pass (`llama_pass`), the order of a tree
+(`llama_tree`), what llama.cpp's memory can do (`llama_memory`), and which token comes next.
 """
 
 from collections.abc import Sequence
@@ -28,10 +27,11 @@ from healing.vocabulary import Vocabulary
 from server.engine import ROOT, FimTokens, ModelInfo, Slot
 from server.engine.fim_dialects import fim_tokens
 from server.engine.llama_batch import Batch, Entry
-from server.engine.llama_library import AbortFlag, last_error, load_library, recent_log
+from server.engine.llama_library import load_library
 from server.engine.llama_limits import Limits
-from server.engine.llama_load import EngineOptions, Loaded, free, load_model
+from server.engine.llama_load import BESIDE, EngineOptions, Loaded, free, load_model
 from server.engine.llama_memory import Memory
+from server.engine.llama_pass import Passes
 from server.engine.llama_slots import Grown, LlamaSlot, Row, SlotTable
 from server.engine.llama_state import State, restore, save
 from server.engine.llama_tree import Step, Tree
@@ -44,7 +44,7 @@ from server.engine.llama_vocabulary import (
 )
 from server.engine.loaded_files import check_unchanged
 from server.engine.state_key import state_key
-from server.errors import Cancelled, EngineError
+from server.errors import EngineError
 
 
 def load(path: Path, options: EngineOptions, vocabulary: Vocabulary | None = None) -> "LlamaEngine":
@@ -91,15 +91,14 @@ class LlamaEngine:
         self._memory = Memory(loaded.context, divisible=loaded.divisible, window=loaded.window)
         self._batch = Batch(loaded.n_ubatch, loaded.n_sequences, size)
         self._capacity = loaded.n_ubatch
-        self._slots = SlotTable(self._memory, slots)
-        self._branches = range(slots, loaded.n_sequences)
+        beside = max(slots, loaded.n_sequences - BESIDE)
+        self._branches = range(slots, beside)
+        self._slots = SlotTable(self._memory, slots, range(beside, loaded.n_sequences))
         self._grown: Grown | None = None
         self._viewer: LlamaSlot | None = None
         """The slot whose row is a view of llama.cpp's own buffer."""
-        self._evaluated_tokens = 0
-        self._forward_passes = 0
-        self._abort = AbortFlag()
-        self._abort.attach(loaded.context)
+        cells = loaded.info.context_tokens
+        self._passes = Passes(loaded.context, self._batch, self._slots, cells)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -131,12 +130,12 @@ class LlamaEngine:
     @property
     def evaluated_tokens(self) -> int:
         """Tokens put through the model since it was loaded."""
-        return self._evaluated_tokens
+        return self._passes.tokens
 
     @property
     def forward_passes(self) -> int:
         """Calls of the model since it was loaded."""
-        return self._forward_passes
+        return self._passes.count
 
     @cached_property
     def state_key(self) -> str:
@@ -151,17 +150,17 @@ class LlamaEngine:
 
     def open(self, tokens: Sequence[int]) -> Slot:
         """A slot whose text is `tokens`. Raises EngineError if they are none or too many."""
-        self._check_open()
-        check_unchanged(self._files)
-        text = list(tokens)
-        self._limits.check_tokens(text)
-        if not text:
-            raise EngineError("there is nothing to evaluate: a prompt needs at least one token")
-        self._limits.check_length(len(text) + 1)
-        slot = self._slots.open(text)
+        slot = self._slots.open(self._text(tokens))
         if self._grown is not None and self._grown.slot not in self._slots:  # it made room
             self._free_branches(self._grown)
             self._grown = None
+        return slot
+
+    def open_beside(self, tokens: Sequence[int]) -> Slot:
+        """A slot beside the others. Raises EngineError as `open`, and if there are too many."""
+        slot = self._slots.open_beside(self._text(tokens))
+        if self._grown is not None:
+            self._share_tree(self._grown, slot)
         return slot
 
     def evaluate(
@@ -205,6 +204,44 @@ class LlamaEngine:
             grown.rows[ROOT] = grown.rows[ROOT].copy()
             own.set_row(grown.rows[ROOT])
         return [grown.rows[node] for node in want]
+
+    def evaluate_each(self, slots: Sequence[Slot], tokens: Sequence[int]) -> list[Row]:
+        """The logits after one more token of each slot.
+
+        Raises Cancelled, EngineError, and ValueError for a slot that is there twice.
+        """
+        owns = [self._own(slot) for slot in slots]
+        if len({*owns}) < len(owns) or len(tokens) != len(owns):
+            raise ValueError("each slot grows by one token")
+        if not owns:
+            return []
+        self._limits.check_tokens(tokens)
+        self._limits.check_length(1 + max(len(own.tokens) for own in owns))
+        if not self._memory.divisible:
+            raise EngineError(f"{self._info.name} can't write several texts at a time")
+        if len(owns) + sum(len(own.tokens) - own.resident for own in owns) > self._capacity:
+            for own in owns:
+                self.evaluate(own, [], [])
+        self._keep_view()
+        self._forget_tree()
+        entries: list[Entry] = []
+        last = []
+        for own, token in zip(owns, tokens, strict=True):
+            self._slots.touch(own)
+            text = enumerate([*own.tokens[own.resident :], token], own.resident)
+            entries += [Entry(one, at, (own.sequence,), at == len(own.tokens)) for at, one in text]
+            last.append(len(entries) - 1)
+        try:
+            self._passes.run(owns, entries)
+        except BaseException:
+            for own in owns:
+                self._slots.shorten(own, own.resident)
+            raise
+        for own, token in zip(owns, tokens, strict=True):
+            own.tokens.append(token)
+            own.resident = len(own.tokens)
+            own.set_row(None)
+        return [self._batch.row(self._context, index) for index in last]
 
     def keep(self, slot: Slot, node: int) -> None:
         """Make the path from the root to `node` part of the slot's text; forget other branches.
@@ -277,11 +314,11 @@ class LlamaEngine:
 
     def cancel(self) -> None:
         """Stop the running `evaluate` and every later one until `resume`; from any thread."""
-        self._abort.set()
+        self._passes.abort.set()
 
     def resume(self) -> None:
         """Forget an earlier `cancel`."""
-        self._abort.clear()
+        self._passes.abort.clear()
 
     def close(self) -> None:
         """Free the model. Every other method raises EngineError afterwards."""
@@ -334,37 +371,11 @@ class LlamaEngine:
                 grown.n_branches = n_branches
             # The pass overwrites the rows of earlier ones.
             grown.rows.update({node: row.copy() for node, row in grown.rows.items()})
-            self._forward(own, [entry for _, entry in chunk])
+            self._passes.run([own], [entry for _, entry in chunk])
             own.resident += sum(node == ROOT for node, _ in chunk)
             for index, (node, entry) in enumerate(chunk):
                 if entry.wanted:
                     grown.rows[node] = self._batch.row(self._context, index)
-
-    def _forward(self, own: LlamaSlot, entries: list[Entry]) -> None:
-        """One forward pass. Where cells are missing, other slots give theirs up, oldest first."""
-        while True:
-            if self._abort:
-                raise Cancelled("the request was cancelled")
-            code = self._batch.decode(self._context, entries)
-            if code == 0:
-                self._forward_passes += 1
-                self._evaluated_tokens += len(entries)
-                return
-            if code == 2:
-                raise Cancelled("the request was cancelled")
-            oldest = self._slots.oldest(but=own)
-            if code == 1 and oldest:
-                self._slots.drop(oldest)
-            elif code == 1:
-                raise EngineError(
-                    f"the context of {self._info.context_tokens:,} tokens is full; choose a larger "
-                    "context size or a shorter prompt"
-                )
-            else:
-                raise EngineError(
-                    f"llama.cpp could not evaluate {len(entries)} tokens (code {code}, "
-                    f"{last_error(recent_log)}); try a smaller context or fewer GPU layers"
-                )
 
     # -- memory ----------------------------------------------------------------------------------
 
@@ -384,22 +395,50 @@ class LlamaEngine:
             self._memory.clear(branch)
         grown.n_branches = 1
 
+    def _share_tree(self, grown: Grown, slot: LlamaSlot) -> None:
+        """Let another slot hold what the tree has of its text."""
+        trunk = len(grown.slot.tokens)
+        if slot.resident < trunk or slot.tokens[:trunk] != grown.slot.tokens:
+            return
+        for at, node in enumerate(grown.tree.follow(slot.tokens[trunk:]), trunk):
+            if node not in grown.sequences:
+                break
+            if at >= slot.resident:
+                self._memory.share(grown.sequences[node], slot.sequence, at, at + 1)
+                slot.resident = at + 1
+
     def _settle_row(self, own: LlamaSlot, tree: Tree, want: Sequence[int]) -> None:
         """Before a forward pass: copy the row that is only a view, if it may be asked for again.
 
         In plain decoding it won't be: the next token is kept, and its row replaces this one.
         """
+        plain = self._viewer is own and len(tree) == 1 and ROOT not in want
+        if plain and self._memory.divisible:
+            own.set_row(None)
+        self._keep_view()
+
+    def _keep_view(self) -> None:
+        """Copy the row that is only a view."""
         owner, self._viewer = self._viewer, None
-        if owner is None or owner.row is None or not owner.row_is_view:
-            return
-        plain = owner is own and len(tree) == 1 and ROOT not in want and self._memory.divisible
-        owner.set_row(None if plain else owner.row.copy())
+        if owner is not None and owner.row is not None and owner.row_is_view:
+            owner.set_row(owner.row.copy())
 
     # -- checks ----------------------------------------------------------------------------------
 
     def _own(self, slot: Slot) -> LlamaSlot:
         self._check_open()
         return self._slots.own(slot)
+
+    def _text(self, tokens: Sequence[int]) -> list[int]:
+        """What may be a slot's text. Raises EngineError."""
+        self._check_open()
+        check_unchanged(self._files)
+        text = list(tokens)
+        self._limits.check_tokens(text)
+        if not text:
+            raise EngineError("there is nothing to evaluate: a prompt needs at least one token")
+        self._limits.check_length(len(text) + 1)
+        return text
 
     def _check_open(self) -> None:
         if self._loaded is None:

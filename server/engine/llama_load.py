@@ -35,6 +35,8 @@ from server.errors import EngineError, ModelError
 
 BRANCHES = 28
 """Sequences for a tree's branches beside the slot's own; each costs a row of logits (600 kB)."""
+BESIDE = 9
+"""Sequences for texts that are written beside another one: ten candidates at most."""
 CPU_MICRO_BATCH = 64
 """Tokens of a forward pass on a CPU: enough for full speed, few enough to lose on a cancel."""
 GPU_MICRO_BATCH = 256
@@ -235,7 +237,7 @@ def _with_context(
         memory = "hybrid"
     divisible = memory in {"attention", "sliding window"}
     # A recurrent model keeps a whole state for every sequence and has no use for branches.
-    n_sequences = options.slots + (BRANCHES if divisible else 0)
+    n_sequences = options.slots + (BRANCHES + BESIDE if divisible else 0)
     n_ubatch = options.n_ubatch or (GPU_MICRO_BATCH if offload.layers else CPU_MICRO_BATCH)
     n_ubatch = min(n_ubatch, options.n_ctx)
     if divisible:

@@ -2,12 +2,13 @@
 
 A slot owns one sequence of the memory. A new slot shares the longest beginning of its text with
 whichever slot has it; when all sequences are taken, the slot that was used longest ago makes room,
-and if that is the very one to share with, its sequence is taken over as it is.
+and if that is the very one to share with, its sequence is taken over as it is. Slots that are
+opened *beside* the others have sequences of their own, and nothing makes room for them.
 
 What is not here: evaluating what is missing (`llama`), and the order of a tree (`llama_tree`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +26,8 @@ Row = NDArray[np.float32]
 class LlamaSlot(Slot):
     """A slot with what only the engine needs to know."""
 
+    is_beside: bool = False
+    """Whether it was opened beside the others."""
     used: int = 0
     """When it was last used, in ticks of the table."""
     row: Row | None = None
@@ -53,10 +56,11 @@ class Grown:
 class SlotTable:
     """All slots of an engine, at most `count`, on sequences 0 to `count - 1` of the memory."""
 
-    def __init__(self, memory: Memory, count: int) -> None:
-        """Start with no slots."""
+    def __init__(self, memory: Memory, count: int, beside: Sequence[int] = ()) -> None:
+        """Start with no slots; `beside` are the sequences for those beside them."""
         self._memory = memory
         self._free = list(range(count))
+        self._free_beside = list(beside)
         self._slots: list[LlamaSlot] = []
         self._ticks = 0
 
@@ -76,9 +80,9 @@ class SlotTable:
         self._ticks += 1
         slot.used = self._ticks
 
-    def oldest(self, *, but: LlamaSlot | None = None) -> LlamaSlot | None:
+    def oldest(self, *, but: Collection[LlamaSlot] = ()) -> LlamaSlot | None:
         """The slot that was used longest ago, other than `but`; None if there is none."""
-        others = [slot for slot in self._slots if slot is not but]
+        others = [slot for slot in self._slots if slot not in but]
         return min(others, key=lambda slot: slot.used, default=None)
 
     @property
@@ -106,7 +110,8 @@ class SlotTable:
             beginnings = (slot for slot in self._slots if slot.tokens == text[: len(slot.tokens)])
             for slot in {len(slot.tokens): slot for slot in beginnings}.values():
                 self.touch(slot)
-        oldest = self.oldest() if self.is_full else None
+        beside = [slot for slot in self._slots if slot.is_beside]
+        oldest = self.oldest(but=beside) if self.is_full else None
         if oldest and oldest is source:
             self.shorten(source, shared)
             self._slots.remove(source)
@@ -117,6 +122,21 @@ class SlotTable:
             sequence = self._free.pop(0)
             if source:
                 self._memory.share(source.sequence, sequence, 0, shared)
+        return self._added(sequence, text, row)
+
+    def open_beside(self, text: list[int]) -> LlamaSlot:
+        """A new slot beside the others. Raises EngineError if there are too many of them."""
+        if not self._free_beside:
+            raise EngineError("no more texts can be written beside this one at a time")
+        sequence = self._free_beside.pop(0)
+        source, shared = self.longest_prefix(text)
+        if source:
+            self._memory.share(source.sequence, sequence, 0, shared)
+        slot = self._added(sequence, text, None)
+        slot.is_beside = True
+        return slot
+
+    def _added(self, sequence: int, text: list[int], row: Row | None) -> LlamaSlot:
         resident = self._memory.length(sequence)
         slot = LlamaSlot(sequence, text, resident, resident, row=row)
         self.touch(slot)
@@ -137,7 +157,7 @@ class SlotTable:
         slot.resident = 0
         slot.set_row(None)
         self._slots.remove(slot)
-        self._free.append(slot.sequence)
+        (self._free_beside if slot.is_beside else self._free).append(slot.sequence)
 
     def clear(self) -> None:
         """Forget all slots, the memory itself being freed."""

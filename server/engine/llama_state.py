@@ -70,7 +70,7 @@ def restore(
         row, cells = found
         while not _write(context, slot.sequence, cells):
             memory.clear(slot.sequence)
-            oldest = slots.oldest(but=slot)
+            oldest = slots.oldest(but=[slot])
             if oldest is None:
                 break
             slots.drop(oldest)

@@ -66,6 +66,19 @@ class Tree:
             node = self.parents[node]
         return found[::-1]
 
+    def follow(self, tokens: Sequence[int]) -> list[int]:
+        """The nodes that spell the longest beginning of some tokens, from the root down."""
+        found: list[int] = []
+        for token in tokens:
+            parent = found[-1] if found else ROOT
+            nodes = range(parent + 1, len(self))
+            same = (n for n in nodes if self.parents[n] == parent and self.tokens[n] == token)
+            node = next(same, None)
+            if node is None:
+                break
+            found.append(node)
+        return found
+
     def leaves(self) -> list[int]:
         """The nodes without children, ordered so that neighbours share the longest paths."""
         children: dict[int, list[int]] = {}

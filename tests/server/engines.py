@@ -44,6 +44,10 @@ class Watched(Wrapped):
         self.slots.append(self.engine.open(tokens))
         return self.slots[-1]
 
+    def open_beside(self, tokens: Sequence[int]) -> Slot:
+        self.slots.insert(-1, self.engine.open_beside(tokens))
+        return self.slots[-2]
+
     def forget(self) -> None:
         """Free all slots that were opened: nothing is in memory afterwards."""
         for slot in self.slots:

@@ -35,6 +35,18 @@ class Remembering:
         """A slot that holds all of its text."""
         return Slot(0, list(tokens), len(tokens), len(tokens))
 
+    def open_beside(self, tokens: Sequence[int]) -> Slot:
+        """The same: there is room for all of them."""
+        return self.open(tokens)
+
+    def evaluate_each(self, slots: Sequence[Slot], tokens: Sequence[int]) -> list[Row]:
+        """The rows after one more token of each; each from a pass of its own if it is not known."""
+        rows = []
+        for slot, token in zip(slots, tokens, strict=True):
+            rows += self.evaluate(slot, [(ROOT, token)], [0])
+            self.keep(slot, 0)
+        return rows
+
     def evaluate(
         self, slot: Slot, nodes: Sequence[tuple[int, int]], want: Sequence[int]
     ) -> list[Row]:
