@@ -110,7 +110,11 @@ class NameSearch:
         shortest = min((origin.tree for origin in origins), key=lambda tree: len(tree.typed))
         # As shares of all covers of what is typed, so that numbers stay of a usual size.
         total = self._typed(shortest, rows)
-        begun = [self._begin(origin, total, rows) for origin in origins]
+        self._shares = [float(np.exp(self._typed(one.tree, rows) - total)) for one in origins]
+        begun = [
+            self._begin(origin, share, total, rows)
+            for origin, share in zip(origins, self._shares, strict=True)
+        ]
         self._low, self._high = np.zeros(len(self._names)), np.zeros(len(self._names))
         self._settled = np.zeros(len(self._names), dtype=bool)
         for node in (node for nodes in begun for node in nodes):
@@ -146,6 +150,11 @@ class NameSearch:
             for name in range(node.first, node.end):
                 self._count(name)
 
+    @property
+    def shares(self) -> list[float]:
+        """For each origin, the probability of its typed text, given the shortest one."""
+        return self._shares
+
     def scores(self) -> list[list[NameScore]]:
         """What is known of every name, by origin, in the order in which they were given."""
         return [[self._score(name) for name in places] for places in self._places]
@@ -159,11 +168,11 @@ class NameSearch:
 
     # -- the beginning ---------------------------------------------------------------------------
 
-    def _begin(self, origin: Origin, total: float, rows: Rows) -> list[int]:
+    def _begin(self, origin: Origin, share: float, total: float, rows: Rows) -> list[int]:
         """Note an origin's names, and nodes for its boundaries, which are given back."""
         tree, offset, base = origin.tree, len(self._names), self._base
         masses = reaches(tree, base, rows)
-        scale = float(np.exp(self._typed(tree, rows) - total)) * origin.weight
+        scale = share * origin.weight
         ordered = sorted(set(origin.rests))
         self._names += [
             SearchedName(rest, self._has_to_end(tree.typed + rest), max(scale, LEAST))

@@ -16,7 +16,7 @@ What is not here: where names come from (`names`), and who asks.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import log
+from math import exp, log
 from time import perf_counter
 
 import numpy as np
@@ -112,6 +112,26 @@ class Ranking:
     passes: int
     """Forward passes."""
     timing_ms: dict[str, float]
+    typed_share: float = 1.0
+    """How probable the word before the cursor is where it stands, if names may replace it; else 1.
+    Scores count from the same place."""
+
+    def meant(self) -> list[float]:
+        """For each name, the probability that it is what a person means who typed the word.
+
+        Either the text goes on from the word, or one of the names is meant that replace it; what
+        else a person may have mistyped is left out. For names that go on, and with no others in
+        the list, that is `exp(logprob)`. At most that much if the name is not exact. It means
+        nothing if the order goes by the mean of tokens.
+        """
+        shares = [exp(name.score) for name in self.names]
+        replacing = (
+            share
+            for name, share in zip(self.names, shares, strict=True)
+            if name.match != "start" and name.exact
+        )
+        whole = max(self.typed_share + sum(replacing), IMPOSSIBLE)
+        return [min(1.0, share / whole) for share in shares]
 
 
 @dataclass(frozen=True)
@@ -153,9 +173,12 @@ def rank(
     before, passes = engine.evaluated_tokens, engine.forward_passes
     prepared = perf_counter()
 
-    kinds = [kind for kind in LIKELIHOODS if any(label.match == kind for label in accepted)]
+    found = {label.match for label in accepted}
+    # How probable the word is as it stands is needed beside names that replace it.
+    kinds = [kind for kind in LIKELIHOODS if kind in found or (found and kind == "start")]
     groups = [[label for label in accepted if label.match == kind] for kind in kinds]
     scores: list[list[NameScore]] = []
+    typed_share = 1.0
     if groups:
         trees = _trees(completer, prompt, word, kinds)
         origins = [
@@ -167,7 +190,8 @@ def rank(
             for tree, kind, group in zip(trees, kinds, groups, strict=True)
         ]
         names = word_bytes(snapshot.language) if options.whole else frozenset[int]()
-        scores = search_names(completer, prompt, origins, names, options)
+        search = search_names(completer, prompt, origins, names, options)
+        scores, typed_share = search.scores(), search.shares[0]
     ranked = [
         _ranked(label, score, _tokens(completer, prompt, word, label) if options.per_token else 1)
         for group, found in zip(groups, scores, strict=True)
@@ -184,6 +208,7 @@ def rank(
             "prompt": 1e3 * (prepared - started),
             "ranking": 1e3 * (perf_counter() - prepared),
         },
+        typed_share,
     )
 
 
@@ -260,8 +285,8 @@ def search_names(
     origins: Sequence[Origin],
     word: frozenset[int],
     options: RankOptions,
-) -> list[list[NameScore]]:
-    """What is known of names when the best are exact, or all, or the tokens are used up.
+) -> NameSearch:
+    """A search of names that has gone on until the best are exact, or all, or no tokens are left.
 
     Args:
         completer: As for `rank`.
@@ -290,7 +315,7 @@ def search_names(
             break
         for path, row in _evaluated(engine, slot, base, wanted):
             search.add(path, row)
-    return search.scores()
+    return search
 
 
 def _evaluated(

@@ -165,6 +165,23 @@ class TestMatches:
         assert both["reader"].logprob == pytest.approx(reader.logprob, abs=CLOSE)
         assert both["reader"].score == pytest.approx(whole.score, abs=CLOSE)
 
+    def test_what_is_meant(self, steady):
+        """Names that go on share with those that replace the word, and one alone has its own."""
+        alone = rank(steady, snapshot("re"), ["reader"])
+        both = rank(steady, snapshot("re"), ["reader", "REAL"])
+        other = rank(steady, snapshot("re"), ["REAL"])
+
+        meant = dict(zip(labels(both), both.meant(), strict=True))
+        reader = logprobs(alone)["reader"]
+        assert alone.meant() == [pytest.approx(math.exp(reader))]
+        assert other.typed_share == pytest.approx(both.typed_share, rel=CLOSE)
+        share = math.exp(logprobs(both)["REAL"]) * LIKELIHOODS["other case"]
+        whole = both.typed_share + share
+        assert meant["REAL"] == pytest.approx(share / whole, rel=CLOSE)
+        assert meant["reader"] == pytest.approx(
+            math.exp(reader) * both.typed_share / whole, rel=CLOSE
+        )
+
     def test_strict(self, tiny_completer):
         """Only names that go on from the word."""
         options = RankOptions(forgiving=False)

@@ -83,6 +83,7 @@ def _unhealed(completer: Completer, place: Place, typed: bytes, names: Sequence[
     tree = covering_tree(b"", completer.tokenization)
     rests = [name.text[len(typed) :] for name in names]
     word = word_bytes(place.language)
-    [scores] = search_names(completer, prompt, [Origin(tree, rests)], word, options)
+    search = search_names(completer, prompt, [Origin(tree, rests)], word, options)
+    [scores] = search.scores()
     own = scores[[name.text for name in names].index(place.gold)].probability
     return 1 + sum(score.probability > own for score in scores)
