@@ -26,6 +26,7 @@ from server.cli_options import LocationCommand, engine_options, grammar_option, 
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
 from server.rank_cli import bench_rank, rank
+from server.visible import VisibleFormatter, visible
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,11 +34,9 @@ from server.rank_cli import bench_rank, rank
 @click.option("--verbose", is_flag=True, help="Show the log of llama.cpp on standard error.")
 def cli(verbose: bool) -> None:
     """Code completion from your own model, right where the cursor is."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=logging.DEBUG if verbose else logging.WARNING,
-        format="%(name)s: %(message)s",
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(VisibleFormatter("%(name)s: %(message)s"))
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.WARNING, handlers=[handler])
 
 
 cli.add_command(model)
@@ -374,7 +373,7 @@ def _discard_output() -> None:
 
 def fail(message: str, *, usage: bool = False) -> int:
     """Print an error as one line; return the exit code."""
-    line = " ".join(message.split())
+    line = visible(" ".join(message.split()))
     prefix = click.style("midtoken:", fg="red", bold=True) if sys.stderr.isatty() else "midtoken:"
     click.echo(f"{prefix} {line}", err=True)
     return 2 if usage else 1

@@ -32,6 +32,7 @@ from server.models.catalog import CATALOG
 from server.report import Completion
 from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document
 from server.via_server import complete_via_server, completion_settings, server_settings
+from server.visible import visible
 
 UNWINDING_SECONDS = 2.0
 """How long an interrupted model may take to stop; loading one cannot be stopped."""
@@ -277,6 +278,6 @@ def _print_answer(answer: dict[str, Any], *, as_json: bool) -> None:
 def _tell(notes: Sequence[str], empty_reason: str | None) -> None:
     """Why there is no suggestion; notes, too, where a person reads along."""
     for note in notes if sys.stderr.isatty() else ():
-        click.secho(note, dim=True, err=True)
+        click.secho(visible(note), dim=True, err=True)
     if empty_reason:
-        click.secho(f"no suggestion: {empty_reason}", dim=True, err=True)
+        click.secho(visible(f"no suggestion: {empty_reason}"), dim=True, err=True)

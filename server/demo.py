@@ -30,7 +30,8 @@ from server.models import store
 from server.models.catalog import CATALOG, DEFAULT_MODEL
 from server.report import Completion
 from server.snapshot import Snapshot, offset_at
-from server.terminal import count, duration, make_console, quoted, shown_path, visible
+from server.terminal import count, duration, make_console, quoted, shown_path
+from server.visible import visible
 
 CURSOR = "║"
 SVG_CELLS = 84

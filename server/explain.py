@@ -30,8 +30,8 @@ from server.terminal import (
     print_row,
     quoted,
     shown_path,
-    visible,
 )
+from server.visible import visible
 
 BAR_CELLS = 20
 CANDIDATE_CELLS = 24

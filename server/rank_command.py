@@ -16,7 +16,7 @@ from server.errors import UsageError
 from server.name_index import NameIndex
 from server.ranking import Ranking, RankOptions, rank
 from server.snapshot import read_document
-from server.terminal import visible
+from server.visible import visible
 
 SHOWN_REFUSALS = 5
 """Labels that are refused are named one by one, so many of them."""

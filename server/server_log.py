@@ -13,6 +13,7 @@ from pygls.exceptions import JsonRpcException
 
 from server.errors import DocumentError
 from server.options import LoggingSection
+from server.visible import VisibleFormatter
 
 logger = logging.getLogger("midtoken.server")
 
@@ -64,7 +65,7 @@ def set_log(options: LoggingSection) -> str | None:
         handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         return f"the log file {path} can't be written ({error.strerror}): choose another"
-    handler.setFormatter(logging.Formatter(FORMAT))
+    handler.setFormatter(VisibleFormatter(FORMAT))
     root.addHandler(handler)
     return None
 

@@ -13,7 +13,8 @@ import click
 from server import stats
 from server.errors import DocumentError
 from server.stats import Counted
-from server.terminal import make_console, shown_path, visible
+from server.terminal import make_console, shown_path
+from server.visible import visible
 
 DAYS = 14
 """The last days that are shown one by one on a terminal."""

@@ -1,11 +1,10 @@
 r"""Text for people on standard output: in colour on a terminal, plain where it is piped.
 
-Whatever comes from a document, a model or a file name may hold escape sequences, line ends, marks
-that turn the direction of writing, or what rich takes for markup. All of it is shown, none of it is
-obeyed:
+What comes from a document, a model or a file name is made visible first (`visible`), and rich takes
+none of it for markup:
 
-    >>> visible("a\tb [red]\x1b[2J\u202e")
-    'a␉b [red]␛[2J<U+202E>'
+    >>> quoted("a\tb [red]\x1b[2J\u202e")
+    '"a␉b [red]␛[2J<U+202E>"'
 
 What is not here: what is said (`explain`, `doctor`, `demo`).
 """
@@ -18,6 +17,8 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
+
+from server.visible import visible
 
 LABEL_CELLS = 12
 """The width of the names on the left."""
@@ -33,15 +34,6 @@ def make_console() -> Console:
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     console.width = min(console.width, MOST_CELLS)
     return console
-
-
-def visible(text: str) -> str:
-    """The text with a visible sign in place of every character that has none of its own.
-
-    Control characters become their pictures (`␊` for a newline); other characters that cannot be
-    printed, and blanks that look like ordinary ones, become `<U+00A0>`.
-    """
-    return text if text.isprintable() else "".join(map(_shown, text))
 
 
 def quoted(text: str) -> str:
@@ -108,15 +100,6 @@ def shown_path(path: str) -> str:
 def full_block(console: Console) -> str:
     """One cell of a bar: a block on a terminal that has it, `#` elsewhere."""
     return "█" if console.is_terminal and _is_unicode(console.encoding) else "#"
-
-
-def _shown(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"<U+{code:04X}>"
 
 
 def _is_unicode(encoding: str | None) -> bool:

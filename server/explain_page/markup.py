@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 
 from rich.cells import cell_len
 
-from server.terminal import visible
+from server.visible import visible
 
 Element = ET.Element
 Child = Element | str | None

@@ -12,7 +12,8 @@ from server.explain import explain
 from server.grammar.report import GrammarReport
 from server.report import Completion, HealingReport, Item, TokenCounts
 from server.snapshot import Snapshot
-from server.terminal import crop_left, crop_right, visible
+from server.terminal import crop_left, crop_right
+from server.visible import visible
 
 INFO = ModelInfo(
     path="/models/tiny.gguf",
