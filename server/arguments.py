@@ -62,6 +62,8 @@ class RankArguments(EngineArguments):
     whole: bool
     per_token: bool
     forgiving: bool
+    bans: tuple[str, ...]
+    ban_patterns: tuple[str, ...]
     as_json: bool
     context_tokens: int | None
     stdin_filename: str | None

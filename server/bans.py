@@ -184,6 +184,30 @@ class Bans:
             SlowPatternError: A pattern took too long.
         """
         near, state = self.begin(before)
+        return self._are_in(near, state, text, after)
+
+    def allowed(self, before: bytes, texts: Iterable[bytes], after: bytes = b"") -> list[bool]:
+        """For each of some texts, whether `are_in` finds nothing; where that takes too long, False.
+
+        Args:
+            before: What stands before them.
+            texts: The texts, each for itself.
+            after: What stands after them.
+        """
+
+        def is_allowed(text: bytes) -> bool:
+            try:
+                return not self._are_in(near, state, text, after)
+            except SlowPatternError:
+                return False
+
+        try:
+            near, state = self.begin(before)
+        except SlowPatternError:
+            return [False for _ in texts]
+        return [is_allowed(text) for text in texts]
+
+    def _are_in(self, near: str, state: State, text: bytes, after: bytes) -> bool:
         whole, begun = text + after[:BEFORE_BYTES], state.begun
         for offset, byte in enumerate(whole):
             begun, starts = self._step(begun, offset, byte)

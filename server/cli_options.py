@@ -114,6 +114,13 @@ def request_options(command: Command) -> Command:
         click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=1.0),
         click.option("--min-p", type=click.FloatRange(0, 1), default=0.0),
         click.option("--seed", type=click.IntRange(0), default=0),
+    ]
+    return _with(options, ban_options(command))
+
+
+def ban_options(command: Command) -> Command:
+    """Options of every command that suggests something."""
+    options = [
         click.option(
             "--ban",
             "bans",

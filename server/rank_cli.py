@@ -5,7 +5,7 @@ from typing import Unpack
 import click
 
 from server.arguments import RankArguments, RankBenchArguments
-from server.cli_options import LocationCommand, engine_options
+from server.cli_options import LocationCommand, ban_options, engine_options
 
 
 @click.command(cls=LocationCommand)
@@ -15,7 +15,11 @@ from server.cli_options import LocationCommand, engine_options
     metavar="FILE|-",
     help="One name a line, or a JSON list; `-` reads standard input. Else the names in FILE.",
 )
-@click.option("--best", type=click.IntRange(1), help="Only so many need to be exact.")
+@click.option(
+    "--best",
+    type=click.IntRange(1),
+    help="Only so many need to be exact: all, and 50 of more than 500, unless you say so.",
+)
 @click.option(
     "--tokens", type=click.IntRange(0), help="Evaluate no more tokens for names than about this."
 )
@@ -30,6 +34,7 @@ from server.cli_options import LocationCommand, engine_options
     default=True,
     help="Whether initials, other case and mistyped letters find names.",
 )
+@ban_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--context-tokens", type=click.IntRange(0), help="Tokens of text to read around the cursor."
@@ -40,7 +45,8 @@ def rank(location: str, **options: Unpack[RankArguments]) -> None:
     """Print known names in the order in which they are likely at a place.
 
     Each with its probability there, given the word before the cursor. `<` marks those that were
-    left when they could not be among the best any more: they have less than what is printed.
+    left when they could not be among the best any more: they have less than what is printed. Bans
+    hide names in FILE; labels are yours.
     """
     from server.rank_command import run_rank
 

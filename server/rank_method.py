@@ -6,7 +6,8 @@ The request::
      "limit": 10, "tokens": 256, "whole": true, "perToken": false, "forgiving": true}
 
 All but the place may be left out. Without `labels`, the names of the document and of open documents
-of its language are ranked. `limit` of the best are exact, unless `tokens` are used up before.
+of its language are ranked, those that fit what is typed and hold nothing banned. `limit` of the
+best are exact, unless `tokens` are used up before.
 
 The result::
 
@@ -20,7 +21,7 @@ nothing can be ranked. Null if a newer request for the document came, or the doc
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from lsprotocol import types
@@ -30,6 +31,7 @@ from pygls.lsp.server import LanguageServer
 from server.backend import Backend
 from server.completer import Completer
 from server.errors import Cancelled, MidtokenError
+from server.fitting_names import fitting_names
 from server.name_index import NameIndex
 from server.ranking import Ranking, RankOptions, rank
 from server.service import Request
@@ -75,8 +77,12 @@ def bind_rank_method(
         others = [] if labels is not None else _others(opened(), request.snapshot)
 
         def work(completer: Completer) -> Ranking:
-            names = index.at(request.snapshot, others) if labels is None else labels
-            return rank(completer, request.snapshot, names, options(request))
+            chosen, names = options(request), labels
+            if names is None:
+                bans, forgiving = request.options.compiled_bans(), chosen.forgiving
+                known = index.at(request.snapshot, others)
+                names = fitting_names(known, request.snapshot, bans, forgiving=forgiving)
+            return rank(completer, request.snapshot, names, chosen)
 
         older = running.get(request.document)
         if older is not None:
@@ -95,6 +101,8 @@ def bind_rank_method(
         finally:
             if running.get(request.document) is mine:
                 del running[request.document]
+        if labels is None:  # nobody has asked for a name that does not fit after all
+            found = replace(found, refused=())
         return _shape(found) if is_current(request) else None
 
 
@@ -114,7 +122,7 @@ def _place(params: object) -> tuple[str, types.Position]:
         raise JsonRpcInvalidParams(str(error)) from error
 
 
-def _labels(params: object) -> list[str] | None:
+def _labels(params: object) -> Sequence[str | bytes] | None:
     labels = getattr(params, "labels", None)
     if labels is None:
         return None

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from server.cli import main
+from server.rank_command import LONG, USUAL_BEST
 
 TEXT = "import os\n\ndef read(path):\n    return path\n\nre\n"
 
@@ -77,6 +78,14 @@ def test_names_of_the_file(run):
         (["--labels", "-"], b"[]", None, "there are no labels: give one a line, or a JSON list"),
         ([], b"", "-:1:1", "there is no other name in the file"),
         ([], b"other\nzz", "-:2:3", "none in the file goes on from what is typed: zz"),
+        (["--ban", "read"], b"", None, "none in the file goes on from what is typed: re"),
+        (["--labels", "-"], b"zz", None, "the label does not go on from what is typed: re"),
+        (
+            ["--labels", "-"],
+            b"\xff\n" + b"zz\n" * 6,
+            None,
+            "all 7 labels are refused; label 1 is not valid UTF-8",
+        ),
     ],
 )
 def test_no_names(run, options, stdin, place, message):
@@ -92,6 +101,37 @@ def test_names_of_the_file_are_not_refused(run):
 
     assert [line.split()[1] for line in lines] == ["read"]
     assert errors == []
+
+
+def test_bans_hide_names_of_the_file(run):
+    """A person's own labels stay."""
+    text = b"read\nreader\nprint(re)"
+    _, [line], _ = run("--ban", "der", stdin=text, place="-:3:9")
+    _, own, _ = run("--ban", "der", "--labels", "-", stdin=b"read\nreader\n")
+
+    assert line.split()[1] == "read"
+    assert {line.split()[1] for line in own} == {"read", "reader"}
+
+
+def test_a_wrong_ban(run):
+    """It is named."""
+    code, _, [error] = run("--ban-pattern", "(")
+
+    assert code == 2
+    assert "can't be used" in error
+
+
+def test_long_lists(run):
+    """The best are exact, and that is said; as many as were asked for, if a number was."""
+    many = b"".join(b"re%d\n" % number for number in range(LONG + 1))
+    _, lines, [note] = run("--labels", "-", stdin=many)
+    _, asked, none = run("--labels", "-", "--best", "3", stdin=many)
+
+    exact = [not line.lstrip().startswith("<") for line in lines]
+    assert len(lines) == len(asked) == LONG + 1
+    assert all(exact[:USUAL_BEST])
+    assert note == "501 names: the 50 best will be exact (--best 501 for all)"
+    assert none == []
 
 
 @pytest.mark.parametrize("text", [b"read\r\nreader\r\n", b'["read", "reader"]'])

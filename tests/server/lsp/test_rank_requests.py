@@ -47,11 +47,24 @@ async def test_names_of_open_documents(client):
     """Without labels: names of the document, and of others in its language."""
     client.open("file:///b.py", "reading = 1\n")
     client.open("file:///c.c", "int rest;\n", "c")
-    client.open(URI, "read = 1\nre\n")
+    client.open(URI, "read = other\nre\n")
 
     found = await client.request("midtoken/rank", at(1, 2))
 
     assert {item["label"] for item in found["items"]} == {"read", "reading"}
+    assert found["refused"] == []  # nobody asked for `other`
+
+
+async def test_bans(connect):
+    """They hide names that are found; a client's labels are its own."""
+    client = await connect(filters={"bans": ["ader"]})
+    client.open(URI, "read = reader\nre\n")
+
+    found = await client.request("midtoken/rank", at(1, 2))
+    own = await client.request("midtoken/rank", at(1, 2, labels=["reader"]))
+
+    assert [item["label"] for item in found["items"]] == ["read"]
+    assert [item["label"] for item in own["items"]] == ["reader"]
 
 
 async def test_options(client):
