@@ -50,7 +50,10 @@ AT_ONCE = 1 << 15
 
 
 def log_normaliser(
-    logits: NDArray[np.floating], temperature: float = 1.0, without: NDArray[np.int64] = NONE
+    logits: NDArray[np.floating],
+    temperature: float = 1.0,
+    without: NDArray[np.int64] = NONE,
+    highest: np.floating | None = None,
 ) -> float:
     """What to subtract from `logits / temperature`, shape (n,), to get natural log probabilities.
 
@@ -60,12 +63,14 @@ def log_normaliser(
         logits: Are left as they are.
         temperature: Above 0.
         without: Indices that do not count.
+        highest: The highest of all logits, if that is known: a pass less over them.
     """
-    highest = logits.max()
-    if len(without) and highest == logits[without].max():  # what counts may be lost beside it
-        logits, without = np.delete(logits, without), NONE
+    if highest is None:
         highest = logits.max()
-    total = -_weights(logits[without], highest, temperature).sum(dtype=np.float64)
+    outside = logits[without]
+    if len(outside) and highest == outside.max():  # what counts may be lost beside it
+        return log_normaliser(np.delete(logits, without), temperature)
+    total = -_weights(outside, highest, temperature).sum(dtype=np.float64)
     for start in range(0, len(logits), AT_ONCE):
         total += _weights(logits[start : start + AT_ONCE], highest, temperature).sum()
     return float(np.log(total) + np.float64(highest) / temperature)

@@ -85,12 +85,14 @@ class Chooser:
             admits: A slower second test of a token.
         """
         temperature = self.sampling.temperature or 1.0
-        normaliser = log_normaliser(row, temperature, self.not_text)
-        values = row
-        if among is not None:
+        best = int(np.argmax(row))
+        normaliser = log_normaliser(row, temperature, self.not_text, row[best])
+        if among is None:
+            wishes = _Wishes(row, self.not_text, best)
+        else:
             values = np.full_like(row, -np.inf)
             values[among] = row[among]
-        wishes = _Wishes(values, self.not_text)
+            wishes = _Wishes(values, self.not_text)
         found = None
         if self.sampling.temperature:
             found = self._first(_Wishes(self._drawn(wishes.values)), owed, admits)
@@ -163,10 +165,15 @@ class _Wishes:
         self,
         values: NDArray[np.floating],
         never: NDArray[np.int64] = NONE,
+        highest: int | None = None,
     ) -> None:
-        """`values`, shape (vocabulary,), -inf for what is not wanted; but `never` these ids."""
+        """`values`, shape (vocabulary,), -inf for what is not wanted; but `never` these ids.
+
+        `highest` is the first id of the highest value, if that is known.
+        """
         self._values = values
         self._never = never
+        self._highest = highest
         self._is_own = False
 
     @property
@@ -178,7 +185,7 @@ class _Wishes:
 
     def best(self) -> int | None:
         """The id that is wanted most; None if none is left."""
-        token = int(np.argmax(self._values))
+        token = int(np.argmax(self._values)) if self._highest is None else self._highest
         if not self._is_own and token in self._never:
             token = int(np.argmax(self.values))
         return None if self._values[token] == -np.inf else token
@@ -186,7 +193,7 @@ class _Wishes:
     def strike_out(self, ids: NDArray[np.int64] | list[int] | int) -> None:
         """These ids are not wanted any more."""
         if not self._is_own:
-            self._values, self._is_own = self._values.copy(), True
+            self._values, self._is_own, self._highest = self._values.copy(), True, None
             self._values[self._never] = -np.inf
         self._values[ids] = -np.inf
 
