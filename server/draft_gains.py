@@ -13,6 +13,7 @@ Times are compared with single steps of the same moments, and forgotten after a 
 program did to the machine must not keep drafts away for good. Nothing of this changes any text.
 """
 
+import sys
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
@@ -61,6 +62,9 @@ _SEEN = 20.0
 _FADING = 0.995
 """What was seen earlier counts that much less with every token."""
 
+_ROUNDING = 1e-9
+"""Sums of shares are wrong by less."""
+
 
 class Gains:
     """Costs of batches and fates of drafts, as they were of late."""
@@ -75,6 +79,11 @@ class Gains:
         self._measured = 0
         self._held = [share * _SEEN for share in _ACCEPTANCE]
         self._seen = [_SEEN] * len(SIZES)
+        self._shares = [held / _SEEN for held in self._held]
+        self._costs: dict[int, float] = {}
+        """Costs that were asked for since they changed last."""
+        self._costs_hold = 0
+        """After so many measurements they change, as an old one is forgotten."""
 
     def took(self, size: int, seconds: float) -> None:
         """Note the time of a forward pass of `size` tokens, at most `LONGEST` + 1."""
@@ -84,17 +93,28 @@ class Gains:
         elif self._singles:
             ratios = self._ratios.setdefault(size, deque(maxlen=_REMEMBERED))
             ratios.append((self._measured, seconds / median(self._singles)))
+            self._costs.clear()
 
     def saw(self, match: int, held: bool) -> None:
         """Note whether a guessed token, after a match of so many bytes, was chosen."""
         at = _bucket(match)
         self._held[at] = self._held[at] * _FADING + held
         self._seen[at] = self._seen[at] * _FADING + 1
+        self._shares[at] = self._held[at] / self._seen[at]
 
     def cost(self, size: int) -> float:
         """The cost of a forward pass of `size` tokens in single steps."""
         if size == 1:
             return 1.0
+        if self._measured > self._costs_hold:
+            self._costs.clear()
+        if size not in self._costs:
+            self._costs[size] = self._cost_now(size)
+            oldest = min((ratios[0][0] for ratios in self._ratios.values() if ratios), default=None)
+            self._costs_hold = sys.maxsize if oldest is None else oldest + _FORGOTTEN
+        return self._costs[size]
+
+    def _cost_now(self, size: int) -> float:
         measured = {other: self._measured_cost(other) for other in self._ratios}
         known = {other: cost for other, cost in measured.items() if cost}
         if size in known:
@@ -105,8 +125,17 @@ class Gains:
 
     def acceptance(self, match: int) -> float:
         """How probable it is that a token holds that was guessed after a match of so many bytes."""
-        at = _bucket(match)
-        return self._held[at] / self._seen[at]
+        return self._shares[_bucket(match)]
+
+    def least_match(self) -> int | None:
+        """Bytes of the shortest match after which a draft may pay; None if none may.
+
+        An upper bound for `best_length`: as if all tokens held after one that does.
+        """
+        needed = min((WORTH * self.cost(1 + length) - 1) / length for length in LENGTHS)
+        needed -= _ROUNDING
+        paying = (size for size, share in zip(SIZES, self._shares, strict=True) if share >= needed)
+        return next(paying, None)
 
     def best_length(self, matches: Sequence[int]) -> int:
         """How many drafted tokens to check at once, after one that is chosen.
@@ -118,7 +147,7 @@ class Gains:
         best, most = 0, WORTH
         expected = chance = 1.0
         for length, match in enumerate(matches[:LONGEST], 1):
-            chance *= self.acceptance(match)
+            chance *= self._shares[_bucket(match)]
             expected += chance
             if length in LENGTHS:
                 rate = expected / self.cost(1 + length)

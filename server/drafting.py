@@ -32,6 +32,9 @@ EARLIER = 16
 EARLIER_BYTES = 4 << 10
 """Of each of them at most so much."""
 
+LEARNING = 8
+"""Each so many guesses one is made, however unlikely."""
+
 
 @dataclass(frozen=True)
 class Guess:
@@ -55,6 +58,8 @@ class Drafter:
         self.gains = gains
         self.counts = (0, 0)
         """Drafted tokens that were evaluated in all, and those of them that were chosen."""
+        self.asked = 0
+        """How often there was a need for a guess."""
         self._earlier: list[bytes] = []
         self._head: tuple[int, ...] = ()
         self._head_text = b""
@@ -100,8 +105,16 @@ class Drafting:
         return self.drafter.gains
 
     def guess(self, text: bytes) -> Guess:
-        """What may come next, when so much is written after the cursor."""
-        match = longest_match(self.before + text, self.others)
+        """What may come next, when so much is written after the cursor.
+
+        As a rule nothing where no draft of it would pay: that is quick to see. Each `LEARNING`
+        times whatever there is: who never looks never learns that guesses have begun to hold.
+        """
+        least = self.gains.least_match() if self.drafter.asked % LEARNING else 0
+        self.drafter.asked += 1
+        if least is None:
+            return Guess()
+        match = longest_match(self.before + text, self.others, least)
         return Guess() if match is None else guess_from(match, self.drafter.tokenization)
 
     def finish(self, text: bytes, drafted: int, accepted: int) -> None:

@@ -16,6 +16,7 @@ Guesses may be as wrong as they like: `chain` takes only what the model chooses 
 how many tokens are worth a try (`draft_gains`).
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,17 +58,20 @@ class Match:
     """How many bytes are the same before it: one of `SIZES`."""
 
 
-def longest_match(text: bytes, others: Sequence[Place]) -> Match | None:
+def longest_match(text: bytes, others: Sequence[Place], least: int = 0) -> Match | None:
     """Where the end of a text stands before, in itself or in other places.
 
     Args:
         text: What is written until now.
         others: Places to search after the text itself.
+        least: Shorter matches are not wanted: it is quick to see that there is no long one.
     """
     best: Match | None = None
+    sizes = SIZES[bisect_left(SIZES, least) :]
     for place in (Place(text), *others):
-        sizes = SIZES if best is None else SIZES[SIZES.index(best.size) + 1 :]
-        best = _search(text, place, sizes) or best
+        found = _search(text, place, sizes)
+        if found is not None:
+            best, sizes = found, SIZES[SIZES.index(found.size) + 1 :]
     return best
 
 

@@ -103,5 +103,29 @@ def test_always_a_length(times, fates, matches, share):
 
     assert gains.best_length(sorted(matches)) in {0, *LENGTHS}
     assert gains.best_length(sorted(matches)) <= len(matches)
+    if gains.best_length(sorted(matches)):
+        assert gains.least_match() <= max(SIZES[0], min(matches))
     assert all(gains.cost(size) >= 1 for size in range(1, LONGEST + 2))
     assert all(0 <= gains.acceptance(match) <= 1 for match in matches)
+
+
+@given(
+    st.floats(0, 1),
+    st.lists(
+        st.tuples(st.integers(1, LONGEST + 1), st.floats(1e-4, 10), st.sampled_from([0, 0, 400])),
+        max_size=30,
+    ),
+)
+def test_costs_are_remembered(share, times):
+    """Asking in between changes nothing: neither what is measured later nor what is forgotten."""
+    asked, fresh = Gains(share), Gains(share)
+    for size, seconds, steps in times:
+        for gains in (asked, fresh):
+            gains.took(size, seconds)
+            for _ in range(steps):
+                gains.took(1, seconds)
+        asked.cost(1 + size % LONGEST)
+        asked.best_length([64] * LONGEST)
+
+    sizes = range(1, LONGEST + 2)
+    assert [asked.cost(size) for size in sizes] == [fresh.cost(size) for size in sizes]

@@ -7,7 +7,7 @@ import pytest
 from server.answers import present
 from server.completer import CompletionOptions
 from server.draft_gains import LONGEST, Gains
-from server.drafting import EARLIER, Drafter, Guess, drafter_for, guess_from
+from server.drafting import EARLIER, LEARNING, Drafter, Guess, drafter_for, guess_from
 from server.drafts import CONTEXT, FOLLOWING, Match
 from server.prompt import Prompt
 from server.snapshot import Snapshot
@@ -15,7 +15,8 @@ from server.snapshot import Snapshot
 
 @pytest.fixture
 def drafter(tiny_completer):
-    return Drafter(tiny_completer.tokenization, Gains())
+    """One that believes of any guess that it may pay."""
+    return Drafter(tiny_completer.tokenization, Gains(1.0))
 
 
 def begin(drafter, text, *, head=b"", cursor=None):
@@ -95,6 +96,19 @@ def test_a_guess_that_was_cut(drafter):
 
     assert len(guess.tokens) == LONGEST
     assert long.startswith(text_of(drafter, guess))
+
+
+def test_only_what_may_pay(tiny_completer):
+    """Short matches are looked for now and then where they do not pay; long ones always."""
+    drafter = Drafter(tiny_completer.tokenization, Gains())
+    long, short = b"for each of the many words in words", b"\ntotal = "
+    drafting = begin(drafter, long + b":\n    pass" + short + b"1\n", cursor=0)
+    drafting = replace(drafting, before=long + b":\n    pass" + short + b"1\n", others=())
+
+    assert drafter.gains.least_match() > len(short)
+    found = [bool(drafting.guess(short).tokens) for _ in range(2 * LEARNING)]
+    assert found == [number % LEARNING == 0 for number in range(2 * LEARNING)]
+    assert all(drafting.guess(long).tokens for _ in range(LEARNING))
 
 
 def test_costs_of_the_device(tiny_completer):

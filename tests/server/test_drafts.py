@@ -45,6 +45,17 @@ def test_the_longest_match(text, others):
     assert longest_match(text, places) == twin(text, places)
 
 
+@given(texts, st.lists(st.tuples(texts, st.booleans()), max_size=3), st.integers(0, 250))
+def test_only_long_matches(text, others, least):
+    """What is found without a limit, if that is long enough; else nothing."""
+    places = [Place(other, nearest_first) for other, nearest_first in others]
+    longest = longest_match(text, places)
+
+    found = longest_match(text, places, least)
+
+    assert found == (longest if longest is not None and longest.size >= least else None)
+
+
 def test_in_the_text_itself():
     """The nearest place before; never the end itself, which nothing follows."""
     text = b"self.a = 1\nself.b = 2\nself."
