@@ -9,7 +9,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -172,15 +172,16 @@ class Backend:
             self._pause = FIRST_PAUSE_S
         return completion
 
-    async def run(self, work: Callable[[Completer], Result]) -> Result:
-        """What work with the model gives, after what was asked for; cancelling the task stops it.
+    async def run(self, work: Callable[[Completer], Result], connection: Hashable = None) -> Result:
+        """What work with the model gives, when its turn comes; cancelling the task stops it.
 
         Raises RuntimeError if no model is loaded, and whatever `work` does.
         """
         ticket = Ticket()
         self.service.idle.stop()
         try:
-            return await self._worker.submit(ticket, work)
+            async with self.service.turns.turn(connection, ticket):
+                return await self._worker.submit(ticket, work)
         except asyncio.CancelledError:
             self._worker.cancel(ticket)
             raise

@@ -66,7 +66,8 @@ def bind_explain_methods(
             if not backend.is_ready:
                 return {"problem": backend.status.message or "the model is not loaded yet"}
             facts = await backend.run(
-                lambda completer: gather(completer, request.snapshot, request.options, first)
+                lambda completer: gather(completer, request.snapshot, request.options, first),
+                request.connection,
             )
         except MidtokenError as error:
             return {"problem": str(error)}

@@ -12,7 +12,7 @@ editor shows of the status.
 
 import logging
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -320,7 +320,7 @@ class MidtokenServer(LanguageServer):
             return False
 
     def _request(self, wish: Wish, snapshot: Snapshot) -> Request:
-        return request_of(
+        request = request_of(
             wish,
             self.document_key(wish.uri),
             snapshot,
@@ -329,3 +329,4 @@ class MidtokenServer(LanguageServer):
             pause=lambda: self.rhythm.pause(self.backend.service.first_text_s),
             material=self.documents.find(wish.uri).material,
         )
+        return replace(request, connection=id(self))

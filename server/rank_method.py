@@ -87,7 +87,9 @@ def bind_rank_method(
         older = running.get(request.document)
         if older is not None:
             older.cancel()
-        mine = running[request.document] = asyncio.ensure_future(backend.run(work))
+        mine = running[request.document] = asyncio.ensure_future(
+            backend.run(work, request.connection)
+        )
         try:
             found = await mine
         except Cancelled:

@@ -1,6 +1,7 @@
 """Completions for clients that type while the model computes: newest request first, nothing twice.
 
-One model serves all, one job at a time. A request takes the first of these ways that is open to it:
+One model serves all, one job at a time, and connections take turns (`turns`). A request takes the
+first of these ways that is open to it:
 
 1. a remembered answer that still fits (`memory`): at once, without the model;
 2. the job that runs for its document, if what the job has written so far agrees with what is
@@ -31,6 +32,7 @@ from server.report import Completion
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds, with_lf
 from server.state_keeper import StateKeeper
+from server.turns import Turns
 from server.worker import Ticket, Worker
 
 Wanted = list[tuple[Hashable, bytes]]
@@ -72,6 +74,8 @@ class Request:
     """Seconds to wait for a newer request before the model is asked (debouncing)."""
     ahead: bool = False
     """Whether more may be read there when the model has nothing to do."""
+    connection: Hashable = None
+    """Whose wish it is: connections take turns at the model."""
 
 
 @dataclass(eq=False)
@@ -92,6 +96,9 @@ class _Job:
     failure: Exception | None = None
     waiting: int = 0
     """Requests that wait for this job."""
+    asked: bool = False
+    """Whether a request has ever waited for it."""
+    connection: Hashable = None
 
     @property
     def is_open(self) -> bool:
@@ -140,6 +147,7 @@ class Service:
         self._first_texts: deque[float] = deque(maxlen=LATENCIES)
         self._keeper = StateKeeper(worker, lambda: self.is_busy)
         self.idle = Idle(worker, lambda: self.is_busy)
+        self.turns = Turns()
         self.counts = Counts()
 
     @property
@@ -237,14 +245,22 @@ class Service:
         return None
 
     def _start(self, request: Request, key: Hashable, typed: bytes) -> _Job:
-        """A new job; the document's earlier one and those that nobody waits for make room."""
+        """A new job; the document's earlier one and those that nobody waits for make room.
+
+        Those of other connections that somebody has waited for may be joined for a while yet.
+        """
         for document, other in self._jobs.items():
-            if document == request.document or not other.waiting:
+            is_left = not other.waiting and (
+                not other.asked or other.connection == request.connection
+            )
+            if document == request.document or is_left:
                 self._worker.cancel(other.ticket)
         self.idle.stop()
         self.counts.started += 1
         loop = asyncio.get_running_loop()
-        job = self._jobs[request.document] = _Job(key, typed, loop.time())
+        job = self._jobs[request.document] = _Job(
+            key, typed, loop.time(), connection=request.connection
+        )
 
         def written(so_far: Answer) -> None:
             if job.so_far is None:
@@ -268,7 +284,8 @@ class Service:
 
         async def run() -> None:
             try:
-                job.answer = await self._worker.submit(job.ticket, work)
+                async with self.turns.turn(request.connection, job.ticket):
+                    job.answer = await self._worker.submit(job.ticket, work)
                 if not job.ticket.cancelled:  # else it may be the work of a model that was replaced
                     self._memory.add(key, typed, job.answer)
             except Cancelled as error:
@@ -304,7 +321,7 @@ class Service:
         since = typed[len(job.typed) :]
         loop = asyncio.get_running_loop()
         deadline = None if request.patience is None else job.began + request.patience
-        job.waiting += 1
+        job.waiting, job.asked = job.waiting + 1, True
         try:
             while job.is_open:
                 if self._newest.get(request.document) != mine:

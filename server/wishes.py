@@ -82,7 +82,7 @@ def request_after(request: Request, completion: Completion, options: Options) ->
         cursor=snapshot.cursor + len(written),
     )
     wanted = completion_options(options, snapshot.language, accepted, request.options.material)
-    return Request(request.document, accepted, wanted)
+    return Request(request.document, accepted, wanted, connection=request.connection)
 
 
 def spot_after(document: Document, change: Change, options: Options) -> Where | None:

@@ -1,0 +1,92 @@
+"""Turns at the model: round robin between connections, the newest first within one.
+
+One job is at the model at a time. When it is done, the connection that has waited longest for a
+turn gets one job done and then waits behind the others; so nobody's flood of jobs keeps anybody
+else from the model for longer than one job of each connection.
+
+Within a connection the newest job goes first: whoever moved to another document waits for that one.
+A job that has been passed over `PASSES` times goes before newer ones. With `older` jobs before it
+when it comes, it is at the model in one of the next `PASSES + older + 1` turns of its connection.
+
+Not here: which jobs there are, and which of them are stopped (`service`); the model (`worker`).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from server.errors import Cancelled
+from server.worker import Ticket
+
+PASSES = 3
+"""So often a job lets newer ones of its connection go first."""
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A job that waits for its turn."""
+
+    ticket: Ticket
+    turn: "asyncio.Future[None]"
+    passed: int = 0
+
+
+class Turns:
+    """Whose turn it is. All methods belong to one event loop."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._lines: dict[Hashable, list[_Waiting]] = {}
+        """Jobs by connection, oldest first; the connection whose turn is next comes first."""
+
+    @asynccontextmanager
+    async def turn(self, connection: Hashable, ticket: Ticket) -> AsyncIterator[None]:
+        """Wait for a turn, which lasts as long as the block.
+
+        Raises Cancelled, and runs no block, if the ticket is cancelled before the turn has come.
+        """
+        await self._wait(connection, ticket)
+        try:
+            yield
+        finally:
+            self._next()
+
+    async def _wait(self, connection: Hashable, ticket: Ticket) -> None:
+        if not self._is_taken:
+            self._is_taken = True
+            return
+        waiting = _Waiting(ticket, asyncio.get_running_loop().create_future())
+        self._lines.setdefault(connection, []).append(waiting)
+        try:
+            await waiting.turn
+        except asyncio.CancelledError:
+            came = not waiting.turn.cancelled() and waiting.turn.exception() is None
+            if came:  # and nobody uses it
+                self._next()
+            raise
+
+    def _next(self) -> None:
+        """Give the turn to whoever is next, if anybody waits."""
+        while self._lines:
+            connection = next(iter(self._lines))
+            line = [each for each in self._lines.pop(connection) if _still_waits(each)]
+            if line:
+                chosen = line.pop(0 if line[0].passed >= PASSES else -1)
+                for other in line:
+                    other.passed += 1
+                if line:
+                    self._lines[connection] = line
+                chosen.turn.set_result(None)
+                return
+        self._is_taken = False
+
+
+def _still_waits(waiting: _Waiting) -> bool:
+    """Whether a job still wants its turn; one whose ticket was cancelled is told so."""
+    if waiting.turn.done():  # whoever waited has gone
+        return False
+    if waiting.ticket.cancelled:
+        waiting.turn.set_exception(Cancelled("the request was cancelled"))
+        return False
+    return True
