@@ -71,7 +71,7 @@ def walk(place: Place, generated: bytes, inside: bytes, finished: bool) -> Walke
         inside=inside,
         finished=finished,
     )
-    state = _Walk(place, pair_depth(place, inside))
+    state = Walk(place, inside)
     for line in lines:
         end = state.take(line)
         if end is not None:
@@ -79,12 +79,13 @@ def walk(place: Place, generated: bytes, inside: bytes, finished: bool) -> Walke
     return Walked(None, state.whole, state.kept)
 
 
-class _Walk:
+class Walk:
     """The block as far as it was read, line by line."""
 
-    def __init__(self, place: Place, pair: int | None) -> None:
+    def __init__(self, place: Place, inside: bytes) -> None:
+        """Start before the cursor's line, which begins in `inside` (`Line.inside`)."""
         self.place = place
-        self.pair = pair
+        self.pair = pair_depth(place, inside)
         """How many brackets are open outside the pair that the cursor is in."""
         self.base: int | None = None
         """The indentation of the first line that has any code."""
@@ -106,6 +107,13 @@ class _Walk:
         self.texts: list[bytes] = []
         """The complete lines of the block, without blank ones; `ends` tells where they end."""
         self.ends: list[int] = []
+
+    def copy(self) -> "Walk":
+        """Another one at the same place."""
+        copy = object.__new__(Walk)
+        copy.__dict__.update(self.__dict__)
+        copy.texts, copy.ends = self.texts.copy(), self.ends.copy()
+        return copy
 
     def take(self, line: Line) -> End | None:
         """Go on by one line; the end of the block if it is known then."""

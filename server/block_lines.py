@@ -104,7 +104,7 @@ def read_lines(
         inside: The end of the string or comment that the cursor's line begins in, as `*/`.
         finished: Whether the last line is complete without a line end.
     """
-    reader = _Reader(language, comment, inside)
+    reader = Reader(language, comment, inside)
     pieces = generated.split(b"\n")
     lines, start = [], 0
     for number, piece in enumerate(pieces):
@@ -143,7 +143,7 @@ def opened(text: bytes, language: str, comment: bytes, known: Opened | None = No
     common = common_prefix(known.text, text) if known else 0
     places = [place for place in known.places if place[0] <= common] if known else [(0, b"")]
     position, inside = places[-1]
-    reader = _Reader(language, comment, inside)
+    reader = Reader(language, comment, inside)
     for line in text[position:].splitlines(keepends=True):
         if position - places[-1][0] >= SPACING:
             places.append((position, reader.inside))
@@ -160,10 +160,11 @@ def column_of(line: bytes) -> int:
     return len(indentation.expandtabs(TAB))
 
 
-class _Reader:
+class Reader:
     """What is open between two lines."""
 
     def __init__(self, language: str, comment: bytes, inside: bytes) -> None:
+        """Start at a line that begins in a string or comment with the end `inside`, or in none."""
         self.pattern = _pattern(comment, language)
         self.slashes = comment == b"//"
         self.comment = comment
@@ -171,6 +172,13 @@ class _Reader:
         self.owed: list[bytes] = []
         self.kinds = Counter[bytes]()
         """How many of `owed` there are of each kind."""
+
+    def copy(self) -> "Reader":
+        """Another one at the same place."""
+        copy = object.__new__(Reader)
+        copy.__dict__.update(self.__dict__)
+        copy.owed, copy.kinds = self.owed.copy(), self.kinds.copy()
+        return copy
 
     def skip(self, line: bytes) -> None:
         """Take a whole line that nothing is asked of but what is open after it, brackets aside."""

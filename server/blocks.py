@@ -122,7 +122,8 @@ def should_stop_block(
 ) -> bool:
     """Whether a suggestion is complete, whatever the model would write next.
 
-    The counterpart of `rules.should_stop`, and the same where no block is allowed.
+    The counterpart of `rules.should_stop`, and the same where no block is allowed. `block_stop` is
+    for texts that grow; this is its specification.
     """
     if not allows_block(place, inside, multiline):
         return should_stop(place, generated)

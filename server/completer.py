@@ -20,7 +20,8 @@ from healing.trie import PrefixTrie
 from server.answers import FINISHED, Answer, present, text_before
 from server.ban_watch import BanWatch
 from server.bans import Bans, compiled
-from server.blocks import inside_at, should_stop_block
+from server.block_stop import BlockStop
+from server.blocks import inside_at
 from server.decoding import METHODS, Generation, generate
 from server.drafting import Drafter, drafter_for
 from server.engine import TokenEngine
@@ -252,7 +253,7 @@ class Completer:
             method,
             rows=self.rows_of(prompt.head),
             max_tokens=options.max_tokens,
-            should_stop=lambda text: should_stop_block(place, text, inside, options.multiline),
+            should_stop=BlockStop(place, inside, options.multiline),
             sampling=options.sampling,
             mask=mask,
             note=note,

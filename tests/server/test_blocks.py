@@ -312,9 +312,9 @@ class TestDocument:
     def test_lines_are_read_once(self, monkeypatch):
         """A new line in a long document is all that is read for it, also far from its start."""
         line, read = b"    x = f(a)  # '\n", []
-        reading = block_lines._Reader.skip
+        reading = block_lines.Reader.skip
         monkeypatch.setattr(
-            block_lines._Reader, "skip", lambda *args: read.append(1) or reading(*args)
+            block_lines.Reader, "skip", lambda *args: read.append(1) or reading(*args)
         )
         for lines in (500, 50_000):
             for more in range(4):

@@ -17,11 +17,11 @@ from time import perf_counter, thread_time
 from typing import Any, cast
 
 import server.choosing
-import server.completer
 from server.bench.engine.remembering import Remembering
 from server.bench.engine.timing import spread
 from server.bench.engine.watch import WORK, Part, Watch, cost
 from server.bench.holes import Hole, holes, standard_library
+from server.block_stop import BlockStop
 from server.choosing import Chooser
 from server.completer import Completer, CompletionOptions
 from server.drafting import Drafting, drafter_for
@@ -57,7 +57,7 @@ def parts() -> tuple[Part, ...]:
             for name in ("fitting", "may_end", "could_end", "push")
         ),
         Part("drafts", Drafting, "guess"),
-        Part("stop rules", server.completer, "should_stop_block"),
+        Part("stop rules", BlockStop, "__call__"),
         Part("progress", GrammarMask, "report"),
     )
 

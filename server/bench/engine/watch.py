@@ -3,7 +3,7 @@
 While it is worn, functions are replaced by ones that look at the clock before and after. So what is
 measured is the program as it is, and the program knows nothing of it::
 
-    watch = Watch([Part("stop rules", completer_module, "should_stop_block"), ...])
+    watch = Watch([Part("stop rules", BlockStop, "__call__"), ...])
     with watch.worn():
         completer.answer(...)
     watch.take()                     # {"stop rules": 0.00004, ...}
