@@ -84,6 +84,11 @@ class Chain:
             self._drafting.finish(bytes(self._stitch.text), self.drafted, self.accepted)
         self._keep()
 
+    @property
+    def slot(self) -> Slot:
+        """Holds all of the text after `leave`; then it may grow in other ways, too."""
+        return self._slot
+
     def __len__(self) -> int:
         """How many tokens the text has, the prompt's included."""
         return len(self._slot.tokens) + (self._at + 1 if self._ahead else 0)

@@ -3,6 +3,9 @@
 A token that is not text (control, unknown, unused) is never generated; one that means the end of
 something ends the text. What is given back is only what comes after the cursor.
 
+`writing` is the loop itself. It asks for the logits after each token and leaves it to others how
+they come about: `generate` writes one text, some tokens ahead; `candidates` writes several at once.
+
 Not here: which tokens are re-typed (`retyping`), how one is chosen (`choosing`), what is shown of
 the text (`rules`).
 """
@@ -10,8 +13,11 @@ the text (`rules`).
 import math
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
@@ -20,7 +26,7 @@ from healing.tokenization import Tokenization
 from server.ban_watch import BanWatch
 from server.bans import BanReport
 from server.chain import Chain
-from server.choosing import Choice, chooser_for
+from server.choosing import Choice, Chooser, chooser_for
 from server.drafting import Drafting
 from server.engine import TokenEngine
 from server.grammar.mask import Mask
@@ -28,6 +34,12 @@ from server.prompt import Prompt
 from server.report import HealingReport
 from server.retyping import Healed, constrained_healing, exact_healing, no_healing
 from server.watching import Watcher, watched
+
+Row = NDArray[np.float32]
+
+Writing = Generator[tuple[int, int], Row, "Generation"]
+"""A text that is being written. Yields a token, and how many may come after it, and is sent the
+logits after that token, which it has done with when it yields again."""
 
 METHODS = ("exact", "align", "one", "off")
 """Healing methods, best first. `off` needs a prompt whose hole is at the cursor."""
@@ -137,19 +149,69 @@ def generate(
     if watcher is not None:
         chooser = watched(chooser, watcher)
 
-    def heal() -> Healed:
+    def heal(chooser: Chooser) -> Healed:
         if method == "exact":
             return exact_healing(engine, prompt, rows, chooser, watcher)
         if method == "off":
             return no_healing(engine, prompt, chooser)
         return constrained_healing(engine, prompt, method, chooser, note=note)
 
-    first = healed = heal()
-    mask = healed.mask
-    chooser = replace(chooser, mask=mask)
-    token, piece = healed.token, healed.visible
+    healed = heal(chooser)
     stitch = Stitch()
     chain = Chain(engine, healed.slot, stitch, should_stop, drafts)
+    text = writing(
+        engine,
+        chain,
+        stitch,
+        healed,
+        chooser,
+        heal,
+        max_tokens=max_tokens,
+        should_stop=should_stop,
+        on_progress=on_progress,
+        watcher=watcher,
+    )
+    with chain:
+        try:
+            ask = next(text)
+            while True:
+                ask = text.send(chain.after(*ask))
+        except StopIteration as end:
+            generation: Generation = end.value
+            return generation
+
+
+def writing(
+    engine: TokenEngine,
+    chain: Chain,
+    stitch: Stitch,
+    first: Healed,
+    chooser: Chooser,
+    heal: Callable[[Chooser], Healed] | None,
+    *,
+    max_tokens: int,
+    should_stop: Callable[[bytes], bool],
+    on_progress: Callable[[Generation], None],
+    watcher: Watcher | None,
+) -> Writing:
+    """The text after a first token.
+
+    Args:
+        engine: The model.
+        chain: The text in its memory. Whoever drives this lets it grow.
+        stitch: The text after the cursor, which nothing is in.
+        first: The first token.
+        chooser: How tokens are chosen; `first` may have given its mask up.
+        heal: Chooses another first token, where bans want that; None if the text has to end then.
+        max_tokens: The most tokens to write, the first one included.
+        should_stop: As in `generate`.
+        on_progress: As in `generate`.
+        watcher: Is told when the text goes back.
+    """
+    healed = first
+    sampling, mask, bans = chooser.sampling, healed.mask, chooser.bans
+    chooser = replace(chooser, mask=mask)
+    token, piece = healed.token, healed.visible
     prompt_tokens = len(chain)
     logprobs = [healed.logprob]
     ends: list[int] = []
@@ -180,74 +242,77 @@ def generate(
         return so_far(b"", "other wishes")
     ended = "stop token"
     told = 0
-    with chain:
-        while token is not None:
-            place = None if bans is None else bans.place_of(piece)
-            if bans is not None and bans.is_stuck:
-                return before_ban(piece, "")
-            if bans is not None and place is not None:
-                if not bans.may_go_back() or not engine.info.trees:
-                    why = NO_WAY_BACK if bans.may_go_back() else BAN_STAYS
-                    return before_ban(piece, why)
-                count = len(logprobs) - 1 - place
-                stitch.back(bans.go_back(place))
-                if mask is not None:
-                    mask.back(len(stitch.text))
-                if watcher is not None:
-                    watcher.went_back(count + 1 if place else None)
-                del logprobs[place:], ends[place:]
-                if not place:
-                    chain.leave()
-                    healed = heal()
-                    chain.begin_again(healed.slot)
-                    mask, chooser = healed.mask, replace(chooser, mask=healed.mask)
-                    token, piece = healed.token, healed.visible
-                    logprobs.append(healed.logprob)
-                    continue
-                row = chain.back(count)
-            else:
-                if mask is not None:
-                    mask.push(piece)
-                if bans is not None:
-                    bans.push(piece)
-                grown = stitch.push(piece)
-                ends.append(len(stitch.text))
-                if grown:
-                    text = bytes(stitch.text[: stitch.given])
-                    shown = text if bans is None else text[: bans.settled]
-                    if len(shown) > told:
-                        told = len(shown)
-                        on_progress(so_far(shown, "unfinished"))
-                    if should_stop(text):
-                        ended = "stop rule"
-                        break
-                if len(logprobs) >= max_tokens or len(chain) >= engine.info.context_tokens:
-                    ended = "token limit"
+    while token is not None:
+        place = None if bans is None else bans.place_of(piece)
+        if bans is not None and bans.is_stuck:
+            return before_ban(piece, "")
+        if bans is not None and place is not None:
+            if not bans.may_go_back() or not engine.info.trees:
+                why = NO_WAY_BACK if bans.may_go_back() else BAN_STAYS
+                return before_ban(piece, why)
+            if not place and heal is None:
+                stitch.back(0)
+                return so_far(b"", "ban")
+            count = len(logprobs) - 1 - place
+            stitch.back(bans.go_back(place))
+            if mask is not None:
+                mask.back(len(stitch.text))
+            if watcher is not None:
+                watcher.went_back(count + 1 if place else None)
+            del logprobs[place:], ends[place:]
+            if not place:
+                assert heal is not None
+                chain.leave()
+                healed = heal(chooser)
+                chain.begin_again(healed.slot)
+                mask, chooser = healed.mask, replace(chooser, mask=healed.mask)
+                token, piece = healed.token, healed.visible
+                logprobs.append(healed.logprob)
+                continue
+            row = chain.back(count)
+        else:
+            if mask is not None:
+                mask.push(piece)
+            if bans is not None:
+                bans.push(piece)
+            grown = stitch.push(piece)
+            ends.append(len(stitch.text))
+            if grown:
+                text = bytes(stitch.text[: stitch.given])
+                shown = text if bans is None else text[: bans.settled]
+                if len(shown) > told:
+                    told = len(shown)
+                    on_progress(so_far(shown, "unfinished"))
+                if should_stop(text):
+                    ended = "stop rule"
                     break
-                row = chain.after(token, max_tokens - len(logprobs))
-            choice = chooser(row)
-            is_banned = bans is not None and bans.has_refused_here
-            if choice is None and not stitch.text and not is_banned:
-                mask, chooser = None, replace(chooser, mask=None)
-                choice = chooser(row)
-            if choice is None:
-                if is_banned:
-                    return before_ban(b"", NOTHING_ELSE)
-                ended = "no fitting token"
+            if len(logprobs) >= max_tokens or len(chain) >= engine.info.context_tokens:
+                ended = "token limit"
                 break
-            token = choice.token
-            piece = b"" if token is None else engine.vocabulary[token]
-            if mask is not None and not sampling.temperature and _is_unwilling(choice):
-                word = _unfinished_word(bytes(stitch.text), mask)
-                if word and not mask.decides:
-                    return so_far(stitch.finish().removesuffix(word), "other wishes")
-                if mask.could_end():
-                    ended = "other wishes"
-                    break
-            if token is not None:
-                logprobs.append(choice.logprob)
-        if healed.is_banned:
-            return before_ban(b"", NOTHING_ELSE)
+            row = yield token, max_tokens - len(logprobs)
+        choice = chooser(row)
+        is_banned = bans is not None and bans.has_refused_here
+        if choice is None and not stitch.text and not is_banned:
+            mask, chooser = None, replace(chooser, mask=None)
+            choice = chooser(row)
+        if choice is None:
+            if is_banned:
+                return before_ban(b"", NOTHING_ELSE)
+            ended = "no fitting token"
+            break
+        token = choice.token
+        piece = b"" if token is None else engine.vocabulary[token]
+        if mask is not None and not sampling.temperature and _is_unwilling(choice):
+            word = _unfinished_word(bytes(stitch.text), mask)
+            if word and not mask.decides:
+                return so_far(stitch.finish().removesuffix(word), "other wishes")
+            if mask.could_end():
+                ended = "other wishes"
+                break
+        if token is not None:
+            logprobs.append(choice.logprob)
+    if healed.is_banned:
+        return before_ban(b"", NOTHING_ELSE)
     return so_far(stitch.finish(), ended)
 
 

@@ -8,6 +8,7 @@ asked about what a token shows beyond the cursor, and about the end of the text 
 that is looked at passes, it is given up for the request: a person's text never blocks a completion.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from healing import exact
+from healing.alternatives import Alternative, alternatives
 from healing.best import draw, most_probable
 from healing.constrained import Retyping, aligned, loose, one_token
 from healing.covers import ROOT as TRUNK
@@ -25,6 +27,7 @@ from healing.rows import RowCache
 from healing.tokenization import Tokenization
 from server.choosing import Choice, Chooser, accepting
 from server.engine import ROOT, Slot, TokenEngine
+from server.errors import EngineError
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
@@ -65,6 +68,18 @@ class Healed:
     """The share of the probability that the mask refused; known of exact healing alone."""
     is_banned: bool = False
     """Whether the text ends here because all that may come next is banned."""
+    others: tuple["Healed", ...] = ()
+    """What else could come first, best first. Their slots are beside the others: drop them."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is wanted beside the best first text."""
+
+    count: int
+    """The most other texts."""
+    is_useful: Callable[[bytes], bool]
+    """Whether a first text can become one that is worth writing."""
 
 
 def no_healing(engine: TokenEngine, prompt: Prompt, chooser: Chooser) -> Healed:
@@ -96,6 +111,7 @@ def exact_healing(
     rows: RowCache,
     chooser: Chooser,
     watcher: Watcher | None = None,
+    beside: Beside | None = None,
 ) -> Healed:
     """Score all covers of the typed text in one forward pass and take the best visible text.
 
@@ -105,6 +121,7 @@ def exact_healing(
         rows: What is known of this prompt's head from earlier requests; is added to.
         chooser: Greedy takes the most probable first text; else a leaf is drawn.
         watcher: Is shown the tree, where somebody wants to see it.
+        beside: What else is wanted; None for nothing.
     """
     passes = engine.forward_passes
     tokenization, sampling, mask = chooser.tokenization, chooser.sampling, chooser.mask
@@ -132,14 +149,22 @@ def exact_healing(
         shown = leaf.visible[: banned.end] if banned.by_string else leaf.visible
         longer = banned.by_string or left_out >= SINGLY
         scored = without(scored, shown, longer=longer)
-    logprob += float(np.log(max(1 - choice.reading.refused, 1e-300)))
+    kept = float(np.log(max(1 - choice.reading.refused, 1e-300)))
+    logprob += kept
     if watcher is not None:
         watcher.healed(scored, rows, leaf, mask)
 
-    if slot is not None and leaf.node in evaluated:
-        engine.keep(slot, evaluated[leaf.node])
-    else:
+    more: list[Alternative] = []
+    if beside is not None and leaf.visible and not banned and beside.is_useful(leaf.visible):
+        more = alternatives(scored, choice, leaf.visible, beside.count, beside.is_useful)
+    if slot is None or leaf.node not in evaluated:
         slot = engine.open([*prompt.head, *leaf.path])
+        if more:
+            engine.evaluate(slot, [], [])  # once, for all of them
+        other_slots = _open_beside(engine, prompt, more)
+    else:
+        other_slots = _open_beside(engine, prompt, more)  # while the tree is there
+        engine.keep(slot, evaluated[leaf.node])
     report = HealingReport(
         mode="exact",
         backed_up_tokens=_taken_back(tree.backed_up, prompt.typed, tokenization),
@@ -156,7 +181,33 @@ def exact_healing(
     if banned:
         return Healed(slot, slot.reused, None, b"", logprob, report, mask, refused, is_banned=True)
     token = leaf.token if leaf.visible else None
-    return Healed(slot, slot.reused, token, leaf.visible, logprob, report, mask, refused)
+    others = tuple(
+        Healed(
+            other_slot,
+            other_slot.reused,
+            other.leaf.token,
+            other.leaf.visible,
+            float(np.log(other.probability)) + kept,
+            report,
+            mask,
+            refused,
+        )
+        for other_slot, other in zip(other_slots, more, strict=False)
+    )
+    return Healed(
+        slot, slot.reused, token, leaf.visible, logprob, report, mask, refused, others=others
+    )
+
+
+def _open_beside(engine: TokenEngine, prompt: Prompt, wanted: list[Alternative]) -> list[Slot]:
+    """A slot for each text, as far as there is room for them."""
+    slots = []
+    for other in wanted:
+        try:
+            slots.append(engine.open_beside([*prompt.head, *other.leaf.path]))
+        except EngineError:
+            break
+    return slots
 
 
 def _evaluate(
