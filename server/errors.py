@@ -25,6 +25,15 @@ class EngineError(MidtokenError):
     """The model cannot be run: no memory, a failed backend, a context that is too small."""
 
 
+class RemoteError(EngineError):
+    """An engine on another machine refuses, fails or is not there."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        """`status` is the HTTP status, where there was an answer."""
+        super().__init__(message)
+        self.status = status
+
+
 class GrammarError(MidtokenError):
     """A grammar or schema cannot be compiled, or cannot be used on a text."""
 

@@ -243,9 +243,9 @@ class PromptChoice:
 def keeps_beginnings(info: ModelInfo) -> bool:
     """Whether other text after the beginning of a prompt leaves that beginning in memory.
 
-    It does not where memory can't be cut, or forgets.
+    It does not where memory can't be cut, or forgets. Engines elsewhere keep what prompts share.
     """
-    return info.trees and info.memory == "attention"
+    return info.remote or (info.trees and info.memory == "attention")
 
 
 def line_tokens(info: ModelInfo, before: int) -> int:

@@ -97,6 +97,8 @@ class ModelInfo:
     """The dialect of its fill-in-the-middle marks; None if it completes from the left only."""
     device_bytes: int = 0
     """Memory on GPUs that the load log reports: weights, the KV cache and working space."""
+    remote: bool = False
+    """Whether it runs elsewhere and gives text alone: no logits, so no trees and no ranking."""
 
 
 @dataclass(eq=False)
