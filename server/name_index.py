@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 
-from server.names import Name, merged, names_in
+from server.names import LARGEST, Name, merged, names_in
 from server.snapshot import Snapshot
 
 REMEMBERED = 32
@@ -23,14 +23,17 @@ class NameIndex:
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[bytes, list[Name]]] = OrderedDict()
 
-    def at(self, snapshot: Snapshot, others: Iterable[Snapshot] = ()) -> list[bytes]:
+    def at(
+        self, snapshot: Snapshot, others: Iterable[Snapshot] = (), most: int = LARGEST
+    ) -> list[bytes]:
         """The names that may stand at a snapshot's cursor, those first that were used last before.
 
         Args:
             snapshot: The document. The word at its cursor is left out.
             others: Other documents; only those of the same language are looked at.
+            most: Bytes of the document around the cursor that are read, each time anew.
         """
-        own = names_in(snapshot.text, snapshot.language, snapshot.cursor)
+        own = names_in(snapshot.text, snapshot.language, snapshot.cursor, most)
         same = (other for other in others if other.language == snapshot.language)
         found = merged(own, chain.from_iterable(map(self._names, same)))
         found.sort(key=partial(distance, snapshot.cursor))

@@ -155,31 +155,36 @@ def word_end(text: bytes, cursor: int, language: str) -> int:
     return end
 
 
-def names_in(text: bytes, language: str, cursor: int | None = None) -> list[Name]:
+def names_in(
+    text: bytes, language: str, cursor: int | None = None, most: int = LARGEST
+) -> list[Name]:
     """The names in a document, in the order in which they first come.
 
     Args:
         text: The document.
         language: As VS Code calls it; keywords of languages that are not known are names.
-        cursor: The word there is being typed, and is left out. Of a document larger than `LARGEST`,
-            what is around it is read; without a cursor, the beginning.
+        cursor: The word there is being typed, and is left out. Of a larger document, what is around
+            it is read; without a cursor, the beginning.
+        most: Bytes of a document that are read.
     """
     typed, here = range(0), len(text)
     if cursor is not None:
         here = cursor
         typed = range(word_start(text, cursor, language), word_end(text, cursor, language))
     places: dict[bytes, list[int]] = {}
-    for name, start in occurrences(text, language, cursor or 0):
+    for name, start in occurrences(text, language, cursor or 0, most):
         if start not in typed:
             places.setdefault(name, []).append(start)
     return [Name(name, len(where), _nearest(where, here)) for name, where in places.items()]
 
 
-def occurrences(text: bytes, language: str, around: int = 0) -> Iterator[tuple[bytes, int]]:
+def occurrences(
+    text: bytes, language: str, around: int = 0, most: int = LARGEST
+) -> Iterator[tuple[bytes, int]]:
     """Every name in a document with its place, as `names_in` finds them."""
     keywords = _KEYWORDS.get(language, frozenset())
     known: dict[bytes, bool] = {}
-    for found in _pattern(language).finditer(text, *_around(text, around)):
+    for found in _pattern(language).finditer(text, *_around(text, around, most)):
         name = found["name"]
         if name is None:
             continue
@@ -210,10 +215,10 @@ def _nearest(places: Sequence[int], cursor: int) -> int:
     return places[max(0, bisect_left(places, cursor) - 1)]
 
 
-def _around(text: bytes, cursor: int) -> tuple[int, int]:
+def _around(text: bytes, cursor: int, most: int) -> tuple[int, int]:
     """The part of a text that is read: it begins with a line, if lines are not endless."""
-    begin = max(0, min(cursor - LARGEST // 2, len(text) - LARGEST))
-    end = min(len(text), begin + LARGEST)
+    begin = max(0, min(cursor - most // 2, len(text) - most))
+    end = min(len(text), begin + most)
     return (text.find(b"\n", begin, cursor) + 1 if begin else 0) or begin, end
 
 
