@@ -188,6 +188,21 @@ class Backend:
         finally:
             self.service.idle.rest()
 
+    async def beside(self, work: Callable[[Completer], Result]) -> Result:
+        """As `run`, but it does not wait for its turn: it is cancelled as soon as anything comes.
+
+        Raises Cancelled then.
+        """
+        ticket = Ticket()
+        self.service.idle.stop()
+        try:
+            return await self._worker.submit(ticket, work, gives_way=True)
+        except asyncio.CancelledError:
+            self._worker.cancel(ticket)
+            raise
+        finally:
+            self.service.idle.rest()
+
     async def evaluated_tokens(self) -> int:
         """Tokens put through the model since it was loaded; waits for what is running."""
         if not self.is_ready:

@@ -44,6 +44,9 @@ CPU_PATHS, GPU_PATHS = 16, 56
 """Paths that are evaluated at once: as few as a CPU does at its full speed, so that what they tell
 saves others; as many as one pass of a GPU holds."""
 
+HARDLY_LONGER = 16
+"""Tokens that a text has more than what is in memory, and that are read again if need be."""
+
 IMPOSSIBLE = 1e-300
 
 
@@ -63,12 +66,15 @@ class RankOptions:
     """Whether names that the word before the cursor is not a beginning of may be meant by it."""
     completion: CompletionOptions = field(default_factory=CompletionOptions)
     """What the prompt is made with."""
+    reading: int | None = None
+    """The most tokens to read of the prompt before names' own; None for all that are missing."""
 
     def __post_init__(self) -> None:
         if self.best is not None and self.best < 1:
             raise ValueError(f"best must be 1 or more, not {self.best}")
-        if self.tokens is not None and self.tokens < 0:
-            raise ValueError(f"tokens must be 0 or more, not {self.tokens}")
+        for name, value in (("tokens", self.tokens), ("reading", self.reading)):
+            if value is not None and value < 0:
+                raise ValueError(f"{name} must be 0 or more, not {value}")
 
 
 @dataclass(frozen=True)
@@ -214,6 +220,11 @@ def rank(
 
 def _check(completer: Completer) -> None:
     info = completer.engine.info
+    if info.remote:
+        raise EngineError(
+            f"names can't be ranked by {info.name}: an engine elsewhere gives no probabilities of "
+            "all tokens; rank with a model in this process"
+        )
     if not completer.exact:
         raise EngineError(
             f"names can't be ranked by {info.name}: exact healing does not know "
@@ -301,20 +312,33 @@ def search_names(
     first = needed(trees)
     kept = completer.rows_of(prompt.head)
     rows = {path: kept[path] for path in first if path in kept}
-    slot = engine.open([*prompt.head, *base])
-    for path, row in _evaluated(engine, slot, base, [path for path in first if path not in rows]):
-        rows[path] = row.copy()
-        kept.add(path, row)
-    search = NameSearch(origins, rows, engine.stops, word)
-    most = GPU_PATHS if engine.info.offloaded_layers else CPU_PATHS
-    # By means, a name that is improbable as a whole may still be the best one.
-    best = None if options.per_token else options.best
-    until = engine.evaluated_tokens + (options.tokens or 0)
-    while wanted := search.wanted(most, best):
-        if options.tokens is not None and engine.evaluated_tokens >= until:
-            break
-        for path, row in _evaluated(engine, slot, base, wanted):
-            search.add(path, row)
+    unknown = [path for path in first if path not in rows]
+    text = [*prompt.head, *base]
+    to_read, tokens = len(text) - engine.held(text), options.tokens
+    if options.reading is not None and to_read + len(unknown) > options.reading:
+        if unknown:
+            raise EngineError(f"names can't be ranked here without reading {to_read} tokens")
+        tokens = 0  # what is known has to do
+    # What is hardly longer than what is remembered is not worth another text's place in memory.
+    is_beside = to_read <= HARDLY_LONGER
+    slot = engine.open_beside(text) if is_beside else engine.open(text)
+    try:
+        for path, row in _evaluated(engine, slot, base, unknown):
+            rows[path] = row.copy()
+            kept.add(path, row)
+        search = NameSearch(origins, rows, engine.stops, word)
+        most = GPU_PATHS if engine.info.offloaded_layers else CPU_PATHS
+        # By means, a name that is improbable as a whole may still be the best one.
+        best = None if options.per_token else options.best
+        until = engine.evaluated_tokens + (tokens or 0)
+        while wanted := search.wanted(most, best):
+            if tokens is not None and engine.evaluated_tokens >= until:
+                break
+            for path, row in _evaluated(engine, slot, base, wanted):
+                search.add(path, row)
+    finally:
+        if is_beside:
+            engine.drop(slot)
     return search
 
 

@@ -4,7 +4,8 @@ llama.cpp is used by one thread at a time, and the event loop must never wait fo
 is loaded and used in a thread of its own; the loop submits jobs and awaits their futures.
 
 A job is identified by its ticket. Cancelling a ticket stops exactly that job, never the next one:
-a lock makes "this job runs" and "stop it" one step.
+a lock makes "this job runs" and "stop it" one step. A job that gives way is cancelled as soon as
+another one comes.
 
 Not here: which jobs are worth running, and in which order (`service`).
 """
@@ -53,6 +54,7 @@ class Worker(Generic[Owned]):
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._running: Ticket | None = None
+        self._giving_way: set[Ticket] = set()
         self._owned: Owned | None = None
         self._thread = threading.Thread(target=self._run, name="midtoken model", daemon=True)
         self._thread.start()
@@ -70,13 +72,33 @@ class Worker(Generic[Owned]):
 
         return self._enqueue(work)
 
-    def submit(self, ticket: Ticket, work: Callable[[Owned], Result]) -> "asyncio.Future[Result]":
+    def submit(
+        self, ticket: Ticket, work: Callable[[Owned], Result], *, gives_way: bool = False
+    ) -> "asyncio.Future[Result]":
         """Run work with what the worker owns, after everything that was submitted before.
 
         The future raises Cancelled if the ticket was cancelled, before or while it ran, and
         RuntimeError if nothing is loaded.
-        """
 
+        Args:
+            ticket: What the job is known by.
+            work: The job.
+            gives_way: Whether it is cancelled when another job is submitted that does not.
+        """
+        if not gives_way:
+            for other in self._giving_way:
+                self.cancel(other)
+            return self._submit(ticket, work)
+        self._giving_way.add(ticket)
+        future = self._submit(ticket, work)
+        future.add_done_callback(lambda _: self._giving_way.discard(ticket))
+        return future
+
+    def info(self, look: Callable[[Owned], Result]) -> "asyncio.Future[Result]":
+        """Run something short that can't be cancelled, as `submit` does. Nothing gives way."""
+        return self._submit(Ticket(), look)
+
+    def _submit(self, ticket: Ticket, work: Callable[[Owned], Result]) -> "asyncio.Future[Result]":
         def run() -> Result:
             with self._lock:
                 if ticket.cancelled:
@@ -92,10 +114,6 @@ class Worker(Generic[Owned]):
                     self._running = None
 
         return self._enqueue(run)
-
-    def info(self, look: Callable[[Owned], Result]) -> "asyncio.Future[Result]":
-        """Run something short that can't be cancelled, as `submit` does."""
-        return self.submit(Ticket(), look)
 
     def cancel(self, ticket: Ticket) -> None:
         """Stop a job, wherever it is; harmless if it is done. From any thread."""

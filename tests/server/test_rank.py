@@ -15,11 +15,11 @@ from server.completer import CompletionOptions
 from server.errors import Cancelled, EngineError
 from server.name_matching import LIKELIHOODS
 from server.names import word_bytes
-from server.ranking import LABEL_BYTES, MOST_LABELS, Ranking, RankOptions, rank
+from server.ranking import CPU_PATHS, LABEL_BYTES, MOST_LABELS, Ranking, RankOptions, rank
 from server.snapshot import Snapshot
 from tests.server.documents import documents
 from tests.server.engine.fresh import path_tokens
-from tests.server.engines import Wrapped, around
+from tests.server.engines import Watched, Wrapped, around
 
 CLOSE = 2e-3
 """Of natural logs: what two searches may leave unchecked."""
@@ -278,6 +278,37 @@ class TestBounds:
         assert len(found.names) == len(NAMES)
         assert not any(name.exact for name in found.names)
 
+    def test_reading(self, load_tiny):
+        """Where too much would have to be read, nothing is; what is in memory is read already."""
+        completer = load_tiny()
+        engine = Watched(completer.engine)
+        completer = around(completer, engine)
+        for tokens in (0, 3):
+            with pytest.raises(EngineError, match=r"without reading \d\d tokens"):
+                rank(completer, snapshot("re"), NAMES, RankOptions(tokens=20, reading=tokens))
+        assert completer.engine.evaluated_tokens == 0
+        completer.complete(snapshot("re"))
+
+        found = rank(completer, snapshot("re"), NAMES, RankOptions(tokens=20, reading=3))
+        engine.forget()
+        known = rank(completer, snapshot("re"), NAMES, RankOptions(tokens=20, reading=3))
+
+        assert found.names[0].exact
+        assert 0 < found.evaluated <= 20 + CPU_PATHS
+        assert known.evaluated == 0  # rows that are kept tell something
+        assert set(labels(known)) == set(labels(found))
+
+    def test_texts_in_memory_stay(self, load_tiny):
+        """Ranking beside a completion takes no other text's place."""
+        completer = load_tiny()
+        places = [snapshot("re", text=f"x{number} = 1\n") for number in range(3)]
+        for place in places:
+            completer.complete(place)
+        for typed in ("re", "rea", "read"):
+            rank(completer, snapshot(typed, text="x2 = 1\n"), NAMES)
+
+        assert completer.complete(places[0]).tokens.evaluated < 20
+
     def test_per_token(self, steady):
         """Means of long names may come before sums of short ones; logprobs are the same."""
         sums, means = (
@@ -291,7 +322,7 @@ class TestBounds:
             (name.score for name in means.names), reverse=True
         )
 
-    @pytest.mark.parametrize("values", [{"best": 0}, {"tokens": -1}])
+    @pytest.mark.parametrize("values", [{"best": 0}, {"tokens": -1}, {"reading": -1}])
     def test_values_without_a_meaning(self, values):
         """They are refused."""
         with pytest.raises(ValueError, match="must be"):
