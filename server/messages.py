@@ -7,7 +7,8 @@ sessions; here is what it leaves out, all of it found by trying:
 - after a wrong Content-Length no later message was understood any more. Here reading goes on at the
   next line that ends in a header;
 - a request that is followed at once by an edit saw the document after the edit;
-- requests before `initialize` were carried out, and those after `shutdown` were not answered.
+- requests before `initialize` were carried out, and those after `shutdown` were not answered;
+- requests that a browser posts over HTTP were carried out.
 
 Not here: what requests mean.
 """
@@ -29,6 +30,7 @@ LONGEST_MESSAGE = 1 << 30
 """Bytes; a longer one is a wrong header, and waiting for all of it would be for ever."""
 
 _LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,20})[ \t]*\r?\n\Z", re.IGNORECASE)
+_HTTP = re.compile(rb"[ \t]HTTP/\d(\.\d)?[ \t]*\r?\n\Z")
 _ALWAYS = frozenset({types.EXIT})
 """Notifications that count at any time."""
 
@@ -56,6 +58,11 @@ class MessageProtocol(LanguageServerProtocol):
             while header := await reader.readline():
                 if found := _LENGTH.search(header):
                     length = int(found[1])
+                elif _HTTP.search(header):
+                    # A page in a browser can post to any port of this machine, and the body of what
+                    # it posts comes after a Content-Length as well.
+                    logger.warning("what arrives is HTTP: the connection is given up")
+                    return
                 elif length and not header.strip():
                     if length <= LONGEST_MESSAGE:
                         self.read(await reader.readexactly(length))

@@ -1,8 +1,9 @@
 """Which JSON document has a schema, and its ladder.
 
 A document names its schema itself (`"$schema": "./settings.schema.json"`), if that is a file on
-this machine, or a person configured one by a glob. Nothing is fetched. A schema that is missing or
-wrong leaves the document with JSON's own ladder and a reason.
+this machine, or a person configured one by a glob. Nothing is fetched, and a path on another
+machine (`//host/share/x.json`) is none. A schema that is missing or wrong leaves the document with
+JSON's own ladder and a reason.
 
 A document that is wrong somewhere still has a schema: first short values above the cursor count,
 too, then only the keys that are there. Both times names and listed values are first to be spelled
@@ -30,6 +31,9 @@ from server.possessive import re
 
 HEAD = 1 << 14
 """Bytes from the start of a document in which its `$schema` is looked for."""
+
+_HOST = re.compile(r"[/\\]{2}|file:(?:[/\\]{4}|[/\\]{2}(?![/\\]|localhost/))", re.IGNORECASE)
+"""How paths on other machines begin; on Windows, to look at one opens a connection to it."""
 
 _NAMED = re.compile(rb'"\$schema"\s*+:\s*+("(?:[^"\\\n]|\\.)*+")')
 
@@ -76,7 +80,7 @@ def _named(uri: str, head: bytes) -> Path | None:
     except ValueError:
         return None
     name = name.partition("#")[0]
-    if not name or (len(scheme) > 1 and scheme != "file"):
+    if not name or (len(scheme) > 1 and scheme != "file") or _HOST.match(name):
         return None
     path, document = path_of(name), path_of(uri)
     if path is None or path.is_absolute():
