@@ -52,7 +52,11 @@ _CHAT_MARK = re.compile(
 )
 _MARK = re.compile(rb"<\|\w")
 _FENCE = re.compile(rb"```")
-_CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(
+    rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]"
+    rb"|\xc2[\x80-\x84\x86-\x9f]"  # U+0080 to U+009F, without the line end U+0085
+    rb"|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]"  # U+202A to U+202E, U+2066 to U+2069
+)
 _FENCE_AFTER_CODE = re.compile(rb"(.*[^\s'\"`])[ \t]*```\w*\s*\Z")
 """A fence that closes a block right after its last line; not one in a string."""
 _ROLE = re.compile(
@@ -271,7 +275,9 @@ def drop_controls(generated: bytes) -> bytes:
     r"""The text up to its first control character: tabs and line ends are none.
 
     Nobody types those, editors show them badly or not at all, and they come from models that are
-    lost. Vertical tab and form feed are among them, and so is DEL.
+    lost. Vertical tab and form feed are among them, so is DEL, and so are the controls above ASCII,
+    one of which begins an escape sequence. Marks that turn the direction of writing make code look
+    like other code (Boucher and Anderson, *Trojan Source*, arXiv 2111.00169).
 
     >>> drop_controls(b"a\tb\n\0c")
     b'a\tb\n'

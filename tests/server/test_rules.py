@@ -142,7 +142,14 @@ class TestSmallRules:
         """Only blanks go."""
         assert trim_end(b" a \t") == b" a"
 
-    @pytest.mark.parametrize("control", [b"\0", b"\x0b", b"\x0c", b"\x1b", b"\x7f"])
+    @pytest.mark.parametrize(
+        "control",
+        [
+            *(b"\0", b"\x0b", b"\x0c", b"\x1b", b"\x7f"),
+            # An escape sequence without an escape, and directions: override, isolate.
+            *(text.encode() for text in ("\x80", "\x9b31m", "\u202e", "\u2066")),
+        ],
+    )
     def test_control_characters(self, control):
         """The text ends before one; tabs and line ends are none, and it can be switched off."""
         shown = finish(Place(b"x = ", b""), b"a\t1 " + control + b"b", finished=False)
@@ -221,6 +228,8 @@ code_pieces = st.sampled_from(
         "# ",
         "\x0c",
         "\u2028",
+        "\x9b31m",
+        "\u202e",
     ]
 ).map(str.encode)
 code_lines = st.lists(code_pieces, max_size=8).map(b"".join)
