@@ -47,6 +47,13 @@ class TestSchemaFor:
             ("HTTPS://json.schemastore.org/package.json", None),
             ("vscode://schemas/settings", None),
             ("http://[", None),
+            # Paths on other machines, as Windows has them: nothing is asked of those.
+            ("//host/share/s.json", None),
+            ("\\\\host\\share\\s.json", None),
+            ("/\\host/share/s.json", None),
+            ("file:////host/share/s.json", None),
+            ("file://///host/share/s.json", None),
+            ("FILE://host/share/s.json", None),
         ],
     )
     def test_a_document_names_its_schema(self, tmp_path, name, expected):
@@ -58,7 +65,8 @@ class TestSchemaFor:
         assert found == (tmp_path / expected if expected else None)
 
     def test_by_a_whole_path(self, schema):
-        for name in (schema.as_uri(), str(schema)):
+        by_host = schema.as_uri().replace("///", "//localhost/")
+        for name in (schema.as_uri(), str(schema), by_host):
             assert schema_for("untitled:x", json.dumps({"$schema": name}).encode(), {}) == schema
 
     @pytest.mark.parametrize(

@@ -150,7 +150,6 @@ async def test_too_long_a_length(client):
         b"Content-Length: 0\r\n\r\n",
         b"Content-Length: abc\r\n\r\n{}\n",
         b"Content-Length: 99999999999999\r\n\r\n\n",
-        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"Content-Type: text\r\n\r\n\n",
     ],
     ids=repr,
@@ -160,6 +159,21 @@ async def test_wrong_headers(client, data):
     client.send_raw(data)
 
     await works_soon(client)
+
+
+@pytest.mark.parametrize("line", ["GET / HTTP/1.1", "POST http://[::1]:7/x HTTP/1.0", "x HTTP/2"])
+async def test_http(connect, tiny_file, line):
+    """A page in a browser can do nothing: of what it posts, no message is carried out."""
+    client = await connect(begun=False)
+    body = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": NEOVIM_12.initialize()}
+    ).encode()
+    posted = b"Host: 127.0.0.1\r\nContent-Type: text/plain\r\nOrigin: https://example.org\r\n"
+    client.send_raw(line.encode() + b"\r\n" + posted + framed(body))
+
+    await client.end()
+    assert client.answers == {}
+    await works(await connect())
 
 
 async def works_soon(client: Client) -> None:
