@@ -57,6 +57,9 @@ def check_replaceable(path: Path) -> None:
     Raises UsageError if something is there that is no page of ours: it may be somebody's work, or a
     pipe, which would never be read to its end. Raises DocumentError if nothing can be written.
     """
+    if path.is_symlink() and not path.exists():
+        # The page would be written to wherever it leads, which its owner may not know.
+        raise UsageError(f"{path} is a link to nothing: choose another name for --out")
     if not path.exists():
         if not path.parent.is_dir():
             raise DocumentError(f"{path} can't be written: make the folder {path.parent} first")

@@ -83,6 +83,18 @@ def test_a_pipe_is_no_page(explain, tmp_path):
     assert "pipe exists and is no page of midtoken" in explain("--out", "pipe").error
 
 
+@pytest.mark.parametrize("arguments", [(), ("--out", "page.html")])
+def test_a_link_to_nothing(explain, tmp_path, arguments):
+    """A folder from elsewhere can't have the page written outside of it."""
+    elsewhere = tmp_path / "elsewhere"
+    (tmp_path / (arguments or ("", "midtoken-explain.html"))[1]).symlink_to(elsewhere)
+
+    result = explain(*arguments)
+
+    assert (result.code, elsewhere.exists()) == (2, False)
+    assert "is a link to nothing" in result.error
+
+
 @pytest.mark.parametrize(("out", "kept"), [("page.html", None), ("old.html", START.encode())])
 def test_where_nothing_can_be_written(explain, tmp_path, monkeypatch, out, kept):
     """It is said before anything is computed, and what was there stays."""
