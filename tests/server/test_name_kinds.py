@@ -102,8 +102,8 @@ def test_documents_are_read_once(monkeypatch):
 
 def test_large_documents():
     """What is around the cursor is read."""
-    line = b"# nothing is declared here\n"
-    text = b"def first(): ...\n" + line * (LARGEST // 9) + b"def last(): ...\n"
+    line = b"# nothing is declared here" + b"!" * 100 + b"\n"
+    text = b"def first(): ...\n" + line * (LARGEST // 40) + b"def last(): ...\n"
 
     for cursor, name in ((0, b"first"), (len(text), b"last")):
         assert NameKinds().at(replace(OWN, text=text, cursor=cursor)) == {name: "function"}
