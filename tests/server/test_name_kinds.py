@@ -102,7 +102,7 @@ def test_documents_are_read_once(monkeypatch):
 
 def test_large_documents():
     """What is around the cursor is read."""
-    line = b"# nothing is declared here" + b"!" * 100 + b"\n"
+    line = b"call(" + b"1, " * 50 + b")\n"
     text = b"def first(): ...\n" + line * (LARGEST // 40) + b"def last(): ...\n"
 
     for cursor, name in ((0, b"first"), (len(text), b"last")):
