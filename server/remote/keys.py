@@ -1,0 +1,66 @@
+"""The key for an engine: out of the environment or a file, and never into a log or a message.
+
+No option holds a key, so no settings file does: options say where it is. A file has to be its
+owner's alone.
+"""
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from server.errors import EngineError
+from server.plain_files import fault_of, shortened
+
+MOST_BYTES = 1 << 16
+"""A longer file is no key."""
+
+HIDDEN = "(the key)"
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key, which is not shown when it is printed."""
+
+    value: str = field(repr=False)
+
+    def hide_in(self, text: str) -> str:
+        """A text in which the key is replaced: engines like to repeat what they were sent."""
+        return text.replace(self.value, HIDDEN)
+
+
+def read_key(variable: str, file: str) -> Key | None:
+    """The key in a file, if one is named, else in an environment variable; None if there is none.
+
+    Raises EngineError for a file that is missing, empty or readable by others, and for a key that
+    can't be sent.
+    """
+    if file:
+        path = Path(file).expanduser()
+        return _checked(_read(path), f"the key in {shortened(path)}")
+    value = os.environ.get(variable, "") if variable else ""
+    return _checked(value.strip(), f"the key in ${variable}") if value.strip() else None
+
+
+def _read(path: Path) -> str:
+    named = f"the key's file {shortened(path)}"
+    fault = fault_of(path)
+    if fault is not None:
+        raise EngineError(f"{named} {fault}: correct midtoken.remote.keyFile")
+    try:
+        with path.open("rb") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            content = opened.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise EngineError(f"{named} cannot be read ({error.strerror})") from error
+    # Windows has no such bits: everything looks readable there.
+    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+        raise EngineError(f"{named} can be read by others: `chmod 600 {shortened(path)}`")
+    return content.decode("latin-1").strip() if len(content) <= MOST_BYTES else ""
+
+
+def _checked(value: str, named: str) -> Key:
+    """A key that can be a header: nothing in it that would end one."""
+    if not value or not value.isascii() or not value.isprintable() or " " in value:
+        raise EngineError(f"{named} is no key: one word of printable ASCII characters is expected")
+    return Key(value)
