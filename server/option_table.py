@@ -20,9 +20,9 @@ from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hin
 from server.bans import check_pattern
 from server.options import MAX_INTEGER, About, Options, Pattern, camel_case
 
-USER_ONLY = frozenset({"model", "engine", "logging", "grammar.files", "grammar.schemas"})
-"""Sections and keys that say what runs on this machine, where it comes from, and which files are
-read or written: a folder that was only opened can't set them."""
+USER_ONLY = frozenset({"model", "engine", "remote", "logging", "grammar.files", "grammar.schemas"})
+"""Sections and keys that say what runs on this machine, where it comes from, which files are read
+or written, and where text is sent: a folder that was only opened can't set them."""
 
 OVERRIDABLE = frozenset({"completion", "context", "trigger", "filters", "grammar.mode"})
 """Sections and keys that may differ between languages."""

@@ -106,6 +106,43 @@ class EngineSection:
 
 
 @dataclass(frozen=True)
+class RemoteSection:
+    """A model that runs elsewhere, instead of on this machine."""
+
+    url: Annotated[
+        str,
+        About(
+            "The address of a llama-server, vLLM or SGLang (`http://HOST:PORT`), which then writes "
+            "everything; empty runs a model on this machine. Text around the cursor is sent there."
+        ),
+    ] = ""
+    api: Annotated[
+        Literal["auto", "llama-server", "vllm", "sglang", "openai"],
+        About("What is spoken there; `auto` asks. `openai` is any other server of completions."),
+    ] = "auto"
+    model: Annotated[
+        str, About("The model's name there; empty takes the first one that is served.")
+    ] = ""
+    key_variable: Annotated[
+        str, About("The environment variable that holds the key, if one is wanted.")
+    ] = "MIDTOKEN_API_KEY"
+    key_file: Annotated[
+        str,
+        About("A file that holds the key instead, readable by you alone; empty for none."),
+    ] = ""
+    tokenizer: Annotated[
+        str,
+        About(
+            "The path of the model's `tokenizer.json` or of a GGUF file of it; empty asks the "
+            "engine, which heals less far back, and which SGLang can't be asked for."
+        ),
+    ] = ""
+    timeout: Annotated[
+        float, About("Seconds that the engine may say nothing.", above=0, high=3600)
+    ] = 60.0
+
+
+@dataclass(frozen=True)
 class CompletionSection:
     """What is suggested."""
 
@@ -312,6 +349,7 @@ class Options:
 
     model: ModelOptions = field(default_factory=ModelOptions)
     engine: EngineSection = field(default_factory=EngineSection)
+    remote: RemoteSection = field(default_factory=RemoteSection)
     completion: CompletionSection = field(default_factory=CompletionSection)
     trigger: TriggerSection = field(default_factory=TriggerSection)
     filters: FiltersSection = field(default_factory=FiltersSection)
