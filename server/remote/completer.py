@@ -1,0 +1,192 @@
+"""A completer whose model runs elsewhere: the usual prompts, rules and reports around its text.
+
+What differs from `server.completer`: the answer is one request, whose beginning is forced where
+something is healed. There are no drafts, nothing is read ahead, and nothing is kept on disk: the
+engine has its own memory of prompts, and it is shared.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+
+from server.answers import FINISHED, Answer, text_before
+from server.ban_watch import BanWatch
+from server.blocks import inside_at, should_stop_block
+from server.completer import LEFT_TO_RIGHT, Completer, CompletionOptions
+from server.decoding import Generation
+from server.grammar.fit import Fits
+from server.grammar.languages import ladder_for
+from server.grammar_checks import GrammarChecks, fits_of
+from server.options import RemoteSection
+from server.remote.client import Client
+from server.remote.discovery import discover
+from server.remote.engine import NotForcedError, RemoteEngine
+from server.remote.keys import read_key
+from server.remote.retyped import Forced, forced_end
+from server.remote.vocabulary import vocabulary_for
+from server.remote.writing import write
+from server.rules import place_at
+from server.snapshot import Snapshot
+from server.speed import GPU_PREFILL, Reading
+from server.watching import Watcher
+
+logger = logging.getLogger("midtoken.remote")
+
+UNFORCED = "this engine can't be told how to begin, so nothing is healed: the hole is at the cursor"
+NOT_OVER = "bans end a suggestion here, where a model in this process would write something else"
+
+
+class RemoteCompleter(Completer):
+    """A model elsewhere, ready for requests; one at a time."""
+
+    def __init__(self, engine: RemoteEngine) -> None:
+        """Take an engine over; `close` frees it."""
+        known = engine.known
+        super().__init__(
+            engine, known.tokenization, exact=False, reading=Reading(GPU_PREFILL, GPU_PREFILL)
+        )
+        self.drafter = None
+        self.remote = engine
+        self._checks = GrammarChecks()
+        self._told = False
+
+    def answer(
+        self,
+        snapshot: Snapshot,
+        options: CompletionOptions,
+        on_progress: Callable[[Answer], None] = lambda _: None,
+        watcher: Watcher | None = None,
+    ) -> Answer:
+        """See `Completer.answer`.
+
+        Raises:
+            EngineError: The engine is not there, refuses or fails.
+            Cancelled: `cancel` was called.
+        """
+        if options.healing == "off" or not self.remote.can_force:
+            return self._answered(snapshot, options, on_progress, watcher)
+        try:
+            return self._answered(snapshot, options, on_progress, watcher)
+        except NotForcedError as error:
+            logger.warning("%s", error)
+        unhealed = replace(options, healing="off")
+        answer = self._answered(snapshot, unhealed, on_progress, watcher)
+        self.remote.forces_nothing()
+        return replace(answer, notes=(UNFORCED, *answer.notes))
+
+    def _answered(
+        self,
+        snapshot: Snapshot,
+        options: CompletionOptions,
+        on_progress: Callable[[Answer], None],
+        watcher: Watcher | None,
+    ) -> Answer:
+        started = perf_counter()
+        engine, info = self.remote, self.remote.info
+        place, inside = place_at(snapshot, options.rules_off), inside_at(snapshot)
+        method, note = self._method(options.healing)
+        notes = [] if note is None else [note]
+        if engine.fim is None and options.prompt == "fim" and not self._told:
+            notes.append(LEFT_TO_RIGHT)
+            self._told = True
+        prompt = self.prompt_at(snapshot, options)
+        if watcher is not None:
+            watcher.prompted(prompt)
+        forced = Forced()
+        if method != "off":
+            known = engine.known
+            forced = forced_end(
+                prompt.typed, self.tokenization, method, exact=known.exact, whole=known.whole
+            )
+        before = engine.evaluated_tokens
+        prompted = perf_counter()
+        ladder = ladder_for(
+            snapshot.uri,
+            snapshot.language,
+            snapshot.text,
+            dict(options.grammar_files),
+            dict(options.grammar_schemas),
+        )
+        bans = options.compiled_bans()
+        if bans is not None:
+            notes.append(NOT_OVER)
+        mask, off = self._checks.begin(snapshot, place, ladder, options.grammar)
+        checked = perf_counter()
+        first_text = 0.0
+
+        def answer(generation: Generation) -> Answer:
+            nonlocal first_text
+            now = perf_counter()
+            first_text = first_text or now
+            return Answer(
+                generation,
+                prompt.kind,
+                info,
+                engine.evaluated_tokens - before,
+                {
+                    "prompt": 1e3 * (prompted - started),
+                    "grammar": 1e3 * (checked - prompted),
+                    "first_text": 1e3 * (first_text - checked),
+                    "decoding": 1e3 * (now - first_text),
+                },
+                tuple(notes),
+                options.multiline,
+                options.rules_off,
+                off if mask is None else mask.report(),
+                None if mask is None else Fits(wanted=mask.wanted),
+                bans,
+            )
+
+        generation = write(
+            engine,
+            self.tokenization,
+            prompt,
+            forced,
+            max_tokens=options.max_tokens,
+            should_stop=lambda text: should_stop_block(place, text, inside, options.multiline),
+            sampling=options.sampling,
+            mask=mask,
+            bans=None if bans is None else BanWatch(bans, text_before(snapshot)),
+            note=note,
+            on_progress=lambda so_far: on_progress(answer(so_far)),
+        )
+        if mask is None:
+            return answer(generation)
+        ended = generation.ended in FINISHED
+        fits = fits_of(mask, snapshot, place, generation.text, ended, inside, options.multiline)
+        return replace(answer(generation), fits=fits)
+
+    def forget(self, document: str) -> None:
+        """Free what is remembered of a document."""
+        self._checks.forget(document)
+        super().forget(document)
+
+    def _method(self, asked: str) -> tuple[str, str | None]:
+        """The method that an engine elsewhere allows, and a sentence if it is another one."""
+        if asked == "off" or not self.remote.can_force:
+            return "off", None if asked == "off" else UNFORCED
+        return ("one", None) if asked == "one" else ("align", None)
+
+
+def load_remote(options: RemoteSection) -> RemoteCompleter:
+    """Find out what an engine is, and get ready to ask it.
+
+    Raises EngineError, ModelError or RemoteError with what to do about it.
+    """
+    started = perf_counter()
+    key = read_key(options.key_variable, options.key_file)
+    client = Client(options.url, key, options.timeout)
+    if client.tells_key_to_others:
+        logger.warning("the key for %s crosses the network readable: use https", client.url)
+    found = discover(client, options.api, options.model)
+    asked = perf_counter()
+    known = vocabulary_for(client, found, options.tokenizer)
+    if known.fim is None:
+        logger.info(LEFT_TO_RIGHT)
+    completer = RemoteCompleter(RemoteEngine(client, found, known))
+    completer.loading_ms = {
+        "load_model": 1e3 * (asked - started),
+        "load_tables": 1e3 * (perf_counter() - asked),
+    }
+    return completer

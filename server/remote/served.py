@@ -1,0 +1,207 @@
+"""A tokenizer behind HTTP: the engine splits texts, and what it says of tokens is learned.
+
+No engine hands its vocabulary out, and none is needed to build prompts: it is enough to know what
+the tokens spell that one was told of. `LearnedVocabulary` grows with each answer.
+
+llama-server leaves special tokens alone in text that is asked about (`parse_special`). vLLM's
+tokenizers find them there, so a text is cut inside whatever looks like one before it is sent.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from healing.encoding import Encode
+from healing.vocabulary import TokenKind, Vocabulary, byte_level_alphabet
+from server.engine.fim_dialects import DIALECTS, GAPS
+from server.errors import EngineError, RemoteError
+from server.remote.client import Client
+
+ENDS = (
+    *("<|endoftext|>", "<|im_end|>", "<|im_start|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>"),
+    *("<|end|>", "<|end_of_sentence|>", "<｜end▁of▁sentence｜>", "<|file_separator|>", "<EOT>"),
+    *("<end_of_turn>", "<eos>", "</s>", "<s>"),
+)
+"""Names of tokens that end a text or a turn, in the families of models that are known here."""
+
+_MARK = re.compile("<[|｜/]?[^\\s<>]{1,40}>|\\[[A-Z_/]{2,20}\\]|▁<[A-Z]{2,5}>")
+"""What a special token may be called."""
+
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
+
+Pieces = list[tuple[int, bytes]]
+"""Tokens with what they spell."""
+
+
+class LearnedVocabulary(Vocabulary):
+    """The tokens that one was told of; others spell nothing, and are UNUSED."""
+
+    def __init__(self) -> None:
+        super().__init__(b"", np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8))
+        self._known: dict[int, tuple[bytes, TokenKind]]
+        object.__setattr__(self, "_known", {})
+
+    def learn(self, tokens: Iterable[tuple[int, bytes]], kind: TokenKind) -> None:
+        """Take tokens in; what is known of one stays."""
+        new = {token: (piece, kind) for token, piece in tokens if token not in self._known}
+        if not new:
+            return
+        self._known.update(new)
+        size = max(self._known) + 1
+        lengths, kinds = np.zeros(size, np.int64), np.full(size, TokenKind.UNUSED, np.uint8)
+        ordered = sorted(self._known)
+        for token in ordered:
+            lengths[token], kinds[token] = len(self._known[token][0]), self._known[token][1]
+        offsets = np.zeros(size + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        blob = b"".join(self._known[token][0] for token in ordered)
+        for name, value in (("blob", blob), ("offsets", offsets), ("kinds", kinds)):
+            object.__setattr__(self, name, value)
+        for name in ("_text_ids", "other_ids", "longest"):  # they are about the smaller one
+            self.__dict__.pop(name, None)
+
+
+def served_encode(
+    ask: Callable[[str], Pieces], vocabulary: LearnedVocabulary, *, cuts_marks: bool
+) -> Encode:
+    """An `Encode` that asks an engine, and teaches a vocabulary what it hears.
+
+    It raises EngineError for text that is no UTF-8, and where an answer does not spell the text.
+
+    Args:
+        ask: Asks for the tokens of a text.
+        vocabulary: Learns.
+        cuts_marks: Whether special tokens would be found in the text.
+    """
+
+    def encode(text: bytes) -> list[int]:
+        try:
+            characters = text.decode()
+        except UnicodeDecodeError as error:
+            raise EngineError(
+                "the text around the cursor is no UTF-8, which an engine's own tokenizer can't "
+                "split: save it as UTF-8, or set midtoken.remote.tokenizer"
+            ) from error
+        pieces: Pieces = []
+        for part in without_marks(characters) if cuts_marks else [characters]:
+            pieces += ask(part) if part else []
+        if b"".join(piece for _, piece in pieces) != text:
+            raise EngineError(
+                "the engine's tokenizer changes texts, so prompts can't be built with it: set "
+                "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
+            )
+        vocabulary.learn(pieces, TokenKind.NORMAL)
+        return [token for token, _ in pieces]
+
+    return encode
+
+
+def without_marks(text: str) -> list[str]:
+    """A text in parts, cut inside everything that may be the name of a special token."""
+    parts, start = [], 0
+    for match in _MARK.finditer(text):
+        parts.append(text[start : match.start() + 1])
+        start = match.start() + 1
+    return [*parts, text[start:]]
+
+
+def llama_server_asker(client: Client) -> Callable[[str], Pieces]:
+    """Asks llama-server for the tokens of a text, in which no special token is found."""
+
+    def ask(text: str) -> Pieces:
+        body = {"content": text, "add_special": False, "parse_special": False, "with_pieces": True}
+        return _llama_pieces(client.post("/tokenize", body))
+
+    return ask
+
+
+def vllm_asker(client: Client, model: str) -> Callable[[str], Pieces]:
+    """Asks vLLM for the tokens of a text."""
+
+    def ask(text: str) -> Pieces:
+        body: dict[str, object] = {"model": model, "prompt": text}
+        body |= {"add_special_tokens": False, "return_token_strs": True}
+        answer = client.post("/tokenize", body)
+        return _vllm_pieces(answer, text.encode())
+
+    return ask
+
+
+def learn_marks(client: Client, kind: str, model: str, vocabulary: LearnedVocabulary) -> None:
+    """Ask which marks of prompts, and ends of texts, the engine has a token for."""
+    for name in (*_names_of_marks(), *ENDS):
+        body: dict[str, object] = {"content": name, "add_special": False, "parse_special": True}
+        if kind != "llama-server":
+            body = {"model": model, "prompt": name, "add_special_tokens": False}
+        tokens = _tokens(client.post("/tokenize", body))
+        if len(tokens) == 1:
+            vocabulary.learn([(tokens[0], name.encode())], TokenKind.CONTROL)
+
+
+def first_tokens(client: Client, kind: str, model: str, encode: Encode) -> tuple[int, ...]:
+    """The tokens that the engine puts before every text."""
+    body: dict[str, object] = {"content": "a", "add_special": True}
+    if kind != "llama-server":
+        body = {"model": model, "prompt": "a", "add_special_tokens": True}
+    tokens, plain = _tokens(client.post("/tokenize", body)), encode(b"a")
+    for start in range(len(tokens) - len(plain) + 1):
+        if tokens[start : start + len(plain)] == plain:
+            return tuple(tokens[:start])
+    return ()
+
+
+def _names_of_marks() -> list[str]:
+    names: dict[str, None] = {}
+    for dialect in DIALECTS:
+        written = f"{dialect.layout} {dialect.named} {dialect.healed}".split()
+        written += [*dialect.telling, *dialect.others, dialect.file, dialect.repository]
+        names |= dict.fromkeys(name for name in written if name and name not in GAPS)
+    return list(names)
+
+
+def _tokens(answer: object) -> list[int]:
+    found = answer.get("tokens") if isinstance(answer, dict) else None
+    if not isinstance(found, list) or not all(type(token) is int for token in found):
+        raise RemoteError(
+            "the engine's /tokenize gives no tokens: set midtoken.remote.tokenizer to the model's "
+            "tokenizer.json or GGUF file"
+        )
+    return found
+
+
+def _llama_pieces(answer: Mapping[str, Any]) -> Pieces:
+    found = answer.get("tokens") if isinstance(answer, dict) else None
+    pieces: Pieces = []
+    for one in found if isinstance(found, list) else ():
+        piece = one.get("piece") if isinstance(one, dict) else None
+        if isinstance(piece, str):
+            pieces.append((int(one["id"]), piece.encode()))
+        elif isinstance(piece, list):  # a part of a character, as numbers
+            pieces.append((int(one["id"]), bytes(piece)))
+    return pieces
+
+
+def _vllm_pieces(answer: Mapping[str, Any], text: bytes) -> Pieces:
+    """Tokens and what they spell; vLLM tells their names as the tokenizer's file writes them."""
+    tokens = _tokens(answer)
+    names = answer.get("token_strs") or []
+    for spell in (_byte_level, _with_blanks):
+        spelled = [spell(str(name)) for name in names]
+        if b"".join(spelled) == text and len(spelled) == len(tokens):
+            return list(zip(tokens, spelled, strict=True))
+    return []
+
+
+def _byte_level(name: str) -> bytes:
+    translated = name.translate(byte_level_alphabet())
+    try:
+        return translated.encode("latin-1")
+    except UnicodeEncodeError:
+        return b""
+
+
+def _with_blanks(name: str) -> bytes:
+    byte = _BYTE.fullmatch(name)
+    return bytes([int(byte[1], 16)]) if byte else name.replace("▁", " ").encode()

@@ -1,0 +1,191 @@
+"""The tokenizer of a model that runs elsewhere: from a file of its own, or from the engine.
+
+A `tokenizer.json` (byte-level ones, which nearly all models for code have) or a GGUF file, of which
+the vocabulary alone is read, make prompts without asking anybody, and heal as far back as spellings
+can differ. Without a file the engine is asked (`served`): no file is needed, prompts take a few
+more requests, and healing goes back some tokens.
+"""
+
+import ctypes
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from healing.encoding import tokenizer_encode
+from healing.tokenization import Tokenization
+from healing.trie import PrefixTrie
+from healing.vocabulary import TokenKind, Vocabulary
+from server.engine import FimTokens
+from server.engine.fim_dialects import fim_tokens, token_named
+from server.engine.llama_library import load_library, no_blank_before_texts
+from server.engine.llama_vocabulary import (
+    VOCABULARY_TYPES,
+    Encoder,
+    announced_marks,
+    bos_token,
+    stop_tokens,
+    vocabulary_of,
+)
+from server.engine.tables import load_tables
+from server.errors import EngineError, ModelError, UnknownVocabularyError
+from server.models import store
+from server.plain_files import fault_of, shortened
+from server.remembered_encode import RememberedEncode
+from server.remote.client import Client
+from server.remote.discovery import Found
+from server.remote.served import (
+    ENDS,
+    LearnedVocabulary,
+    first_tokens,
+    learn_marks,
+    llama_server_asker,
+    served_encode,
+    vllm_asker,
+)
+
+MOST_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a model's tokens."""
+
+    tokenization: Tokenization
+    kind: str
+    """As `ModelInfo.vocabulary_type`."""
+    fim: FimTokens | None
+    start: tuple[int, ...]
+    """Tokens before every text."""
+    stops: frozenset[int]
+    """Tokens that end an answer."""
+    exact: bool
+    """Whether covering trees understand it."""
+    whole: bool
+    """Whether all tokens are known."""
+    add_blank: bool = False
+    """Whether a blank comes before a text."""
+    close: Callable[[], None] = lambda: None
+    """Frees what it holds."""
+
+
+def vocabulary_for(client: Client, found: Found, file: str) -> Known:
+    """The tokenizer for an engine. Raises EngineError, ModelError or RemoteError."""
+    if not file:
+        return from_engine(client, found)
+    path = store.expanded(file)
+    fault = fault_of(path)
+    if fault is not None:
+        raise EngineError(f"{shortened(path)} {fault}: correct midtoken.remote.tokenizer")
+    with path.open("rb") as opened:
+        is_gguf = opened.read(4) == b"GGUF"
+    return from_gguf(path, found.model) if is_gguf else from_json(path, found.model)
+
+
+def from_json(path: Path, model: str) -> Known:
+    """From a `tokenizer.json`. Raises EngineError if it is none, or not byte-level."""
+    named = shortened(path)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError("it is too large")
+        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        vocabulary = Vocabulary.from_tokenizer(tokenizer).with_plain_additions()
+        byte_ids = vocabulary.byte_ids()
+        encode = RememberedEncode(tokenizer_encode(tokenizer, byte_ids))
+    except Exception as error:  # the library raises bare Exception
+        raise EngineError(
+            f"{named} is no tokenizer that can be used ({' '.join(str(error).split())[:200]}): set "
+            "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
+        ) from error
+    if len(byte_ids) < 256:
+        raise EngineError(
+            f"{named} is not made of bytes: set midtoken.remote.tokenizer to a GGUF file of the "
+            "model, or to nothing"
+        )
+    fim = fim_tokens({}, vocabulary, model)
+    marks = fim.marks if fim else frozenset()
+    vocabulary = vocabulary.with_control(marks)
+    # What the tokenizer puts before a text, it puts before any other one, too.
+    start, plain = tokenizer.encode("a").ids, tokenizer.encode("a", add_special_tokens=False).ids
+    count = next((at for at, token in enumerate(start) if [token] == plain[:1]), 0)
+    return Known(
+        Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, None),
+        "byte-level BPE",
+        fim,
+        tuple(start[:count]),
+        _ends(vocabulary) | marks,
+        exact=True,
+        whole=True,
+    )
+
+
+def from_gguf(path: Path, model: str) -> Known:
+    """From the vocabulary in a GGUF file. Raises ModelError or EngineError."""
+    tables = None
+    with suppress(UnknownVocabularyError):
+        tables = load_tables(path)
+    library = load_library()
+    parameters = library.llama_model_default_params()
+    parameters.vocab_only = True
+    overrides = no_blank_before_texts()
+    parameters.kv_overrides = ctypes.cast(overrides, type(parameters.kv_overrides))
+    loaded = library.llama_model_load_from_file(str(path).encode(), parameters)
+    if not loaded:
+        raise ModelError(f"llama.cpp does not load the vocabulary in {shortened(path)}")
+    pointer = library.llama_model_get_vocab(loaded)
+    vocabulary = tables.vocabulary if tables else vocabulary_of(pointer)
+    fim = fim_tokens(announced_marks(pointer), vocabulary, model)
+    marks = fim.marks if fim else frozenset()
+    vocabulary = vocabulary.with_control(marks)
+    encoder = Encoder(pointer, vocabulary)
+    encode = RememberedEncode(encoder.encode)
+    bos = bos_token(pointer)
+    adds_bos = tables.add_bos if tables else bool(library.llama_vocab_get_add_bos(pointer))
+    merges = tables.neighbours(encoder.encode) if tables else None
+    kind = VOCABULARY_TYPES.get(library.llama_vocab_type(pointer), "unknown")
+    return Known(
+        Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, merges),
+        kind,
+        fim,
+        (bos,) if adds_bos and bos is not None else (),
+        stop_tokens(pointer, vocabulary) | marks,
+        exact=bool(tables and tables.exact),
+        whole=True,
+        close=lambda: library.llama_model_free(loaded),
+    )
+
+
+def from_engine(client: Client, found: Found) -> Known:
+    """From the engine's own `/tokenize`. Raises RemoteError or EngineError if it has none."""
+    vocabulary = LearnedVocabulary()
+    if found.kind not in {"llama-server", "vllm"}:
+        raise EngineError(
+            f"{found.name} at {client.url} has no /tokenize that is known here: set "
+            "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
+        )
+    is_llama = found.kind == "llama-server"
+    ask = llama_server_asker(client) if is_llama else vllm_asker(client, found.model)
+    encode = RememberedEncode(served_encode(ask, vocabulary, cuts_marks=not is_llama))
+    learn_marks(client, found.kind, found.model, vocabulary)
+    fim = fim_tokens({}, vocabulary, found.model)
+    marks = fim.marks if fim else frozenset()
+    return Known(
+        Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, None),
+        "the engine's own",
+        fim,
+        first_tokens(client, found.kind, found.model, encode),
+        _ends(vocabulary) | marks,
+        exact=False,
+        whole=False,
+    )
+
+
+def _ends(vocabulary: Vocabulary) -> frozenset[int]:
+    """The tokens that end a text by their names, if they are no text."""
+    found = (token_named(vocabulary, name) for name in ENDS)
+    other = {TokenKind.CONTROL, TokenKind.USER_DEFINED}
+    return frozenset(
+        token for token in found if token is not None and vocabulary.kind(token) in other
+    )
