@@ -13,7 +13,6 @@ from server.bench.heal.places import PROSE, STRATA, Place, place_in, places
 from server.bench.heal.plots import plot
 from server.bench.heal.prompts import KINDS, prompt_at, truth, word_start
 from server.bench.heal.repeat import CUTS, DOMAINS
-from server.bench.heal.results import Results
 from server.bench.heal.scores import score_healed, score_unhealed
 from server.bench.heal.statistics import difference_of, mean_of
 from server.bench.heal.summary import summarise
@@ -21,6 +20,7 @@ from server.bench.heal.tables import markdown
 from server.bench.heal.tasks import all_tasks
 from server.bench.heal.writing import how_right, similarity, write
 from server.bench.llama_server import fetch
+from server.bench.results import Results
 from server.engine import ROOT
 from server.errors import DocumentError, DownloadError, EngineError
 from tests.server.command import run_here

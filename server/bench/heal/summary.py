@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from server.bench.heal.results import Results
 from server.bench.heal.statistics import difference_of, mean_of
+from server.bench.results import Results
 
 SCORES = ("byte_logprob", "byte_right", "token_logprob", "token_right")
 WRITTEN = ("token", "word", "line")

@@ -17,9 +17,9 @@ import click
 from server.arguments import TypingArguments
 from server.bench.corpus import Source, given_files, project_files
 from server.bench.heal.plots import can_plot
-from server.bench.heal.results import machine
 from server.bench.llama_server import NAME, LlamaProcess, fetch
 from server.bench.projects import PROJECTS, STANDARD_LIBRARY, projects_of
+from server.bench.results import machine
 from server.bench.typing.figures import print_figures
 from server.bench.typing.llama_vim import LlamaVim, server_parameters
 from server.bench.typing.plots import plot
