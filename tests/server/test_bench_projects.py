@@ -5,6 +5,7 @@ import os
 import sys
 import tarfile
 import zipfile
+from contextlib import suppress
 
 import click
 import pytest
@@ -93,6 +94,46 @@ class TestFetch:
             fetch_npm("a", "1")
 
         assert list(cache.iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("name", "link"),
+        [("../out", ""), ("{tmp}/out", ""), ("a", "../../out"), ("a", "{tmp}"), ("a", "/dev/zero")],
+    )
+    def test_members_that_lead_out(self, cache, program, tmp_path, name, link):
+        """An archive with a name or a link that leads out of its folder writes nothing there."""
+        entry = tarfile.TarInfo(name.format(tmp=tmp_path))
+        entry.type = tarfile.SYMTYPE if link else tarfile.REGTYPE
+        entry.linkname = link.format(tmp=tmp_path)
+        with tarfile.open(tmp_path / "content", "w:gz") as archive:
+            archive.addfile(entry)
+            archive.addfile(tarfile.TarInfo("a/out"))
+        program(
+            "npm",
+            f"Path('a.tgz').write_bytes(Path({str(tmp_path / 'content')!r}).read_bytes())",
+        )
+        before = set(tmp_path.rglob("*"))
+        with suppress(DownloadError):
+            fetch_npm("a", "1")
+
+        assert {
+            path for path in set(tmp_path.rglob("*")) - before if cache not in path.parents
+        } <= {cache}
+        assert not any(path.is_symlink() for path in cache.rglob("*"))
+
+    @pytest.mark.parametrize("name", ["../out", "../../../out", "{tmp}/out"])
+    def test_a_wheel_that_leads_out(self, cache, monkeypatch, tmp_path, name):
+        """The names of a wheel's members count from its own folder."""
+
+        def download(_, folder):
+            with zipfile.ZipFile(folder / "a-1-py3-none-any.whl", "w") as wheel:
+                wheel.writestr(name.format(tmp=tmp_path), "x")
+
+        monkeypatch.setattr(fetch, "_run", download)
+        folder = fetch_package("a", "1")
+
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert files
+        assert all(folder in path.parents for path in files)
 
     def test_wheel(self, cache, monkeypatch, tmp_path):
         """A wheel is unpacked and not kept."""

