@@ -70,7 +70,7 @@ def candidates(
     *,
     rows: RowCache,
     max_tokens: int,
-    should_stop: Callable[[bytes], bool],
+    stops: Callable[[], Callable[[bytes], bool]],
     sampling: Sampling = GREEDY,
     mask: Mask | None = None,
     drafts: Drafting | None = None,
@@ -87,7 +87,7 @@ def candidates(
         count: The most continuations.
         rows: As in `decoding.generate`, like all that is not named here.
         max_tokens: The most tokens of each.
-        should_stop: Whether a text is all that is wanted.
+        stops: Makes for each continuation what says whether its text is all that is wanted.
         sampling: How tokens are chosen. Other first texts than the first are not drawn.
         mask: A grammar's view; the others get twins of it.
         drafts: Guesses, for one that is written alone.
@@ -104,11 +104,11 @@ def candidates(
     """
     plain = chooser_for(engine, tokenization, sampling, mask, bans())
     chooser = plain if watcher is None else watched(plain, watcher)
-    probe = bans()
+    probe, is_whole = bans(), stops()
 
     def is_useful(first: bytes) -> bool:
         shown = Stitch().push(first)
-        is_over = bool(shown) and not shown.strip() and should_stop(shown)
+        is_over = bool(shown) and not shown.strip() and is_whole(shown)
         return not is_over and (probe is None or probe.refusal(first) is None)
 
     def heal(chooser: Chooser) -> Healed:
@@ -121,7 +121,7 @@ def candidates(
         masks = [None if healed.mask is None else healed.mask.twin() for _ in others]
 
         def branch(number: int, healed: Healed, chooser: Chooser) -> _Branch:
-            stitch = Stitch()
+            stitch, should_stop = Stitch(), stops()
             is_first = not number
             chain = Chain(engine, healed.slot, stitch, should_stop, drafts if is_first else None)
             text = writing(

@@ -17,11 +17,12 @@ from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
-from server.answers import FINISHED, Answer, present, text_before
+from server.answers import FINISHED, Answer, Other, text_before
 from server.ban_watch import BanWatch
 from server.bans import Bans, compiled
 from server.block_stop import BlockStop
 from server.blocks import inside_at
+from server.candidates import Candidate, candidates
 from server.decoding import METHODS, Generation, generate
 from server.drafting import Drafter, drafter_for
 from server.engine import TokenEngine
@@ -30,8 +31,10 @@ from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import load_tables
 from server.errors import UnknownVocabularyError
 from server.grammar.fit import Fits
+from server.grammar.grammar_mask import GrammarMask
 from server.grammar.ladder import Mode
 from server.grammar.languages import ladder_for
+from server.grammar.mask import Mask
 from server.grammar_checks import GIVEN_UP, GrammarChecks, fits_of
 from server.prompt import Prompt
 from server.prompt_choice import PromptChoice, Site
@@ -39,6 +42,7 @@ from server.read_ahead import ReadAhead
 from server.remembered_encode import RememberedEncode
 from server.report import Completion
 from server.rules import place_at, settled
+from server.several import present_all
 from server.snapshot import Snapshot
 from server.speed import CPU_PREFILL, GPU_PREFILL, READING_SECONDS, Reading, reading_of
 from server.warm_start import WarmStart
@@ -49,6 +53,12 @@ logger = logging.getLogger("midtoken.completer")
 
 LEFT_TO_RIGHT = "this model has no fill-in-the-middle tokens: text after the cursor is not used"
 """Said once for a loaded model: in the log, and with its first completion."""
+
+MOST_CANDIDATES = 10
+"""Continuations of one request."""
+
+ONE_ONLY = "only exact healing finds several continuations: there is one"
+"""Said where more were asked for."""
 
 REMEMBERED_HEADS = 4
 """Prompts whose rows are kept: as many as the engine has slots."""
@@ -85,6 +95,8 @@ class CompletionOptions:
     """Texts that are never suggested."""
     ban_patterns: tuple[str, ...] = ()
     """The same as patterns (`server.bans`)."""
+    candidates: int = field(default=1, compare=False)
+    """The most different continuations. The first is the same whatever this is."""
 
     def __post_init__(self) -> None:
         if self.healing not in METHODS:
@@ -99,6 +111,10 @@ class CompletionOptions:
             raise ValueError(f"context-tokens must be 0 or more, not {self.context_tokens}")
         if not self.first_seconds > 0:
             raise ValueError(f"first-seconds must be above 0, not {self.first_seconds}")
+        if not 1 <= self.candidates <= MOST_CANDIDATES:
+            raise ValueError(
+                f"candidates must be from 1 to {MOST_CANDIDATES}, not {self.candidates}"
+            )
         self.compiled_bans()
 
     def compiled_bans(self) -> Bans | None:
@@ -175,7 +191,7 @@ class Completer:
 
         answer = self.answer(snapshot, options, show)
         timing = {**self.loading_ms, **answer.timing_ms, "total": 1e3 * (perf_counter() - started)}
-        return present(snapshot, replace(answer, timing_ms=timing))
+        return present_all(snapshot, b"", replace(answer, timing_ms=timing))
 
     def answer(
         self,
@@ -204,6 +220,8 @@ class Completer:
         fim = engine.fim if options.prompt == "fim" else None
         if fim is None and options.prompt == "fim" and not self._told_left:
             notes.append(LEFT_TO_RIGHT)
+        if method != "exact" and options.candidates > 1:
+            notes.append(ONE_ONLY)
         prompt = self.prompt_at(snapshot, options)
         if watcher is not None:
             watcher.prompted(prompt)
@@ -246,30 +264,70 @@ class Completer:
                 bans,
             )
 
-        generation = generate(
-            engine,
-            self.tokenization,
-            prompt,
-            method,
-            rows=self.rows_of(prompt.head),
-            max_tokens=options.max_tokens,
-            should_stop=BlockStop(place, inside, options.multiline),
-            sampling=options.sampling,
-            mask=mask,
-            note=note,
-            drafts=None if self.drafter is None else self.drafter.begin(snapshot, prompt),
-            bans=None if bans is None else BanWatch(bans, text_before(snapshot)),
-            on_progress=lambda so_far: on_progress(answer(so_far)),
-            watcher=watcher,
-        )
+        def fits(generation: Generation, mask: Mask | None) -> Fits | None:
+            if not isinstance(mask, GrammarMask) or not generation.masked:
+                return None
+            ended = generation.ended in FINISHED
+            text, multiline = generation.text, options.multiline
+            return fits_of(mask, snapshot, place, text, ended, inside, multiline)
+
+        def stop() -> BlockStop:
+            return BlockStop(place, inside, options.multiline)
+
+        def watch() -> BanWatch | None:
+            return None if bans is None else BanWatch(bans, text_before(snapshot))
+
+        def progress(so_far: Generation) -> None:
+            on_progress(answer(so_far))
+
+        rows = self.rows_of(prompt.head)
+        drafts = None if self.drafter is None else self.drafter.begin(snapshot, prompt)
+        others: list[Candidate] = []
+        if method == "exact" and options.candidates > 1:
+            [first, *others] = candidates(
+                engine,
+                self.tokenization,
+                prompt,
+                options.candidates,
+                rows=rows,
+                max_tokens=options.max_tokens,
+                stops=stop,
+                sampling=options.sampling,
+                mask=mask,
+                drafts=drafts,
+                bans=watch,
+                on_progress=progress,
+                watcher=watcher,
+            )
+            generation = first.generation
+        else:
+            generation = generate(
+                engine,
+                self.tokenization,
+                prompt,
+                method,
+                rows=rows,
+                max_tokens=options.max_tokens,
+                should_stop=stop(),
+                sampling=options.sampling,
+                mask=mask,
+                note=note,
+                drafts=drafts,
+                bans=watch(),
+                on_progress=progress,
+                watcher=watcher,
+            )
         if self.warm is not None:
             self.warm.note(snapshot.uri, self.prompts.text(prompt))
         self._told_left = self._told_left or LEFT_TO_RIGHT in notes
-        if mask is None or not generation.masked:
-            return answer(generation)
-        ended = generation.ended in FINISHED
-        fits = fits_of(mask, snapshot, place, generation.text, ended, inside, options.multiline)
-        return replace(answer(generation), fits=fits)
+        fitting = fits(generation, mask)
+        return replace(
+            answer(generation),
+            fits=fitting,
+            others=tuple(
+                Other(other.generation, fits(other.generation, other.mask)) for other in others
+            ),
+        )
 
     def prompt_at(self, snapshot: Snapshot, options: CompletionOptions) -> Prompt:
         """The prompt of a request; its hole is anchored unless healing is off."""

@@ -96,19 +96,33 @@ class Judged:
     typed: int = 0
     """So many bytes of the text are certain."""
 
-    def up_to(self, size: int) -> float:
-        """How probable it is that the first bytes of the text are right."""
+    def tokens(self, size: int) -> Sequence[float]:
+        """The log-probabilities of the tokens that hold the first bytes, but for what is typed."""
         first = bisect_left(self.ends, self.typed + 1)
         last = bisect_left(self.ends, size) + 1  # the token that holds the last byte
-        return self.calibration.probability(self.logprobs[first:last] if size > self.typed else ())
+        return self.logprobs[first:last] if size > self.typed else ()
+
+    def up_to(self, size: int) -> float:
+        """How probable it is that the first bytes of the text are right."""
+        return self.calibration.probability(self.tokens(size))
+
+    @property
+    def word_size(self) -> int:
+        """Bytes up to the end of the first word after what is typed."""
+        return _end(_FIRST_WORD, self.text, self.typed)
+
+    @property
+    def line_size(self) -> int:
+        """Bytes up to the end of the first line after what is typed that holds anything."""
+        return _end(_LINE, self.text, self.typed)
 
     def first_word(self, shown: int) -> float:
         """The probability of the first word after what is typed, of so many bytes shown."""
-        return self.up_to(min(shown, _end(_FIRST_WORD, self.text, self.typed)))
+        return self.up_to(min(shown, self.word_size))
 
     def first_line(self, shown: int) -> float:
         """The probability of the first line after what is typed, of so many bytes shown."""
-        return self.up_to(min(shown, _end(_LINE, self.text, self.typed)))
+        return self.up_to(min(shown, self.line_size))
 
     def sure_size(self, least: float) -> int:
         """How many bytes are so probable, in whole words, and at least the first one.
@@ -121,9 +135,8 @@ class Judged:
         # Probabilities fall along the text.
         number = bisect_left(ends, True, key=lambda end: self.up_to(end) < least)
         size = ends[max(0, number - 1)]
-        first_line = _end(_LINE, self.text, self.typed)
-        if first_line < size < len(self.text) and self.text[size : size + 1] != b"\n":
-            return self.text.rindex(b"\n", first_line, size)
+        if self.line_size < size < len(self.text) and self.text[size : size + 1] != b"\n":
+            return self.text.rindex(b"\n", self.line_size, size)
         return size
 
 

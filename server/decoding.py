@@ -96,6 +96,21 @@ class Generation:
     """For every token of `logprobs` that was written: where it ends, in bytes from the start of
     the text, of which the last ones may have been cut off; 0 or less for what has been typed."""
 
+    def probability(self, size: int, typed: int = 0) -> float:
+        """Of the tokens that wrote the first bytes of the text, each after those before it.
+
+        Args:
+            size: How many bytes.
+            typed: How many of them are certain.
+        """
+        start, total = 0, 0.0
+        for end, logprob in zip(self.ends, self.logprobs, strict=False):
+            if start >= size:
+                break
+            total += logprob if end > typed else 0.0
+            start = max(start, end)
+        return math.exp(min(total, 0.0))
+
     def later(self, typed: int) -> "Generation":
         """What is left when so many bytes of the text have been typed."""
         ends = tuple(end - typed for end in self.ends)

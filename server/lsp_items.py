@@ -21,7 +21,7 @@ from server.documents import Change, Document
 from server.grammar_checks import RULE as FIT_RULE
 from server.options import Options
 from server.positions import Position, Range
-from server.report import Completion, Item
+from server.report import Completion, Item, percent
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds
 from server.workspace.context import Material
@@ -164,17 +164,19 @@ def inline_items(
 def menu_items(
     document: Document, snapshot: Snapshot, completion: Completion, client: Client
 ) -> list[types.CompletionItem]:
-    """Entries of a completion menu; one that would write nothing is left out.
+    """Entries of a completion menu, in their order; one that would write nothing is left out.
 
     Clients show and filter entries by the word before the cursor, so label and filter text begin
     with it; the edit does not.
     """
-    found = []
+    found: list[types.CompletionItem] = []
+    shown: set[tuple[str, int]] = set()
     for item in completion.items:
         cursor = snapshot.cursor
         text, replaced = _menu_edit(snapshot, item, client)
-        if not text:
+        if not text or (text, replaced) in shown:
             continue
+        shown.add((text, replaced))
         line_start = snapshot.text.rfind(b"\n", 0, cursor) + 1
         before = snapshot.text[max(line_start, cursor - 256) : cursor].decode(errors="ignore")
         is_dashed = snapshot.language in _DASHED
@@ -186,10 +188,10 @@ def menu_items(
             types.CompletionItem(
                 label=label if len(label) <= LABEL_LENGTH else label[: LABEL_LENGTH - 1] + "…",
                 kind=types.CompletionItemKind.Text,
-                detail=completion.model.name,
+                detail=f"{completion.model.name} · {percent(item.probability)}",
                 filter_text=typed + (first[0] if first else ""),
-                sort_text="\0",
-                preselect=True,
+                sort_text=f"\0{len(found):03}",
+                preselect=True if not found else None,
                 insert_text_format=types.InsertTextFormat.PlainText,
                 text_edit=types.TextEdit(lsp_range(document, cursor, cursor + replaced), text),
             )

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 
-from server.answers import Answer
+from server.answers import Answer, Other
 
 LIMIT = 250
 """Answers kept, over all documents."""
@@ -83,17 +83,30 @@ class Memory:
 def remainder(asked: bytes, answer: Answer, typed: bytes) -> Answer | None:
     """The part of an answer after what has been typed since; None if it does not apply.
 
+    Of several continuations those are left that begin so: whoever types along one of them sees the
+    rest of that one.
+
     Args:
         asked: The line before the cursor when the answer was asked for.
         answer: What the model wrote.
         typed: The line before the cursor now.
     """
-    whole = asked + answer.generation.text
-    if not typed.startswith(asked) or not whole.startswith(typed):
+    if not typed.startswith(asked):
         return None
-    left = whole[len(typed) :]
-    if not left and typed != asked and answer.generation.ended != "stop token":
+    since = typed[len(asked) :]
+    own = Other(answer.generation, answer.fits)
+    left = [found for one in (own, *answer.others) if (found := _left(one, since)) is not None]
+    if not left:
         return None
-    fits = answer.fits and answer.fits.later(len(typed) - len(asked))
-    generation = answer.generation.later(len(typed) - len(asked))
-    return replace(answer, generation=generation, fits=fits)
+    first, *others = left
+    return replace(answer, generation=first.generation, fits=first.fits, others=tuple(others))
+
+
+def _left(one: Other, since: bytes) -> Other | None:
+    """What is left of a continuation of which a part has been typed; None if it was another one."""
+    generation = one.generation
+    if not generation.text.startswith(since):
+        return None
+    if since and generation.text == since and generation.ended != "stop token":
+        return None
+    return Other(generation.later(len(since)), one.fits and one.fits.later(len(since)))

@@ -188,6 +188,13 @@ class CompletionSection:
             "code follows on the line; or never."
         ),
     ] = "auto"
+    names: Annotated[
+        bool,
+        About(
+            "Show names of your open documents in completion lists, by the model's probability: "
+            "when you ask, and while you type a word."
+        ),
+    ] = True
     temperature: Annotated[
         float,
         About(
@@ -206,6 +213,25 @@ class CompletionSection:
         float, About("Draw from what is at least this share of the best.", low=0, high=1)
     ] = 0.0
     seed: Annotated[int, About("The same seed draws the same text.", low=0, high=MAX_INTEGER)] = 0
+    candidates: Annotated[
+        int,
+        About(
+            "The most different suggestions where you ask for one; automatic ones are single, "
+            "which is quicker.",
+            low=1,
+            high=10,
+        ),
+    ] = 3
+    stop_unsure: Annotated[
+        float,
+        About(
+            "An automatic suggestion ends before the word from which on it is less probable than "
+            "this that all of it is right; its first word stays. More is shown as you type along. "
+            "0 never ends it so.",
+            low=0,
+            high=1,
+        ),
+    ] = 0.0
 
 
 @dataclass(frozen=True)
@@ -233,6 +259,15 @@ class TriggerSection:
             high=600_000,
         ),
     ] = "auto"
+    min_confidence: Annotated[
+        float,
+        About(
+            "Automatic suggestions are not shown if it is less probable than this that their first "
+            "line is right, as far as it goes; 0 shows all. Ask, and you see it whatever it is.",
+            low=0,
+            high=1,
+        ),
+    ] = 0.0
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,12 @@ class Item:
     """Mean natural-log probability of the tokens written after the cursor."""
     replaced_bytes: int = 0
     """The length of the range in bytes."""
+    confidence: float = 1.0
+    """How probable it is that its first line is right, as far as it goes (`server.confidence`)."""
+    word_confidence: float = 1.0
+    """The same of its first word."""
+    probability: float = 1.0
+    """What the model gives to all of it: to its first text, times to each token after that."""
 
     def as_json(self) -> dict[str, Any]:
         """The item in the shape of the command line's JSON."""
@@ -72,7 +78,22 @@ class Item:
                 "end": {"line": end_line, "character": end_character},
             },
             "score": round(self.score, 6),
+            "probability": round(self.probability, 6),
+            "confidence": self.confidence,
+            "word_confidence": self.word_confidence,
         }
+
+
+def percent(share: float) -> str:
+    """A share for people.
+
+    >>> percent(0.624), percent(0.004), percent(0.0002)
+    ('62 %', '0.4 %', 'under 0.1 %')
+    """
+    hundredths = 100 * share
+    if hundredths < 0.1:
+        return "under 0.1 %"
+    return f"{hundredths:.0f} %" if hundredths >= 1 else f"{hundredths:.1f} %"
 
 
 @dataclass(frozen=True)
@@ -85,7 +106,8 @@ class Completion:
     """Why `items` is empty."""
     ended: str
     """What ended the text: `stop token`, `stop rule`, `token limit`; by the grammar, `other wishes`
-    (the model wanted nothing that may come) and `no fitting token` (nothing may come); `ban`."""
+    (the model wanted nothing that may come) and `no fitting token` (nothing may come); `ban`;
+    `unsure` if the rest was too unsure."""
     rules: tuple[str, ...]
     """Rules that changed the model's text, in order."""
     healing: HealingReport
@@ -99,12 +121,15 @@ class Completion:
     """What a person should know, each a sentence."""
     bans: BanReport = field(default_factory=BanReport)
     """What the list of banned texts did."""
+    withheld: float | None = None
+    """The confidence of a suggestion that is not shown because of it."""
 
     def as_json(self) -> dict[str, Any]:
         """One JSON-ready object."""
         return {
             "items": [item.as_json() for item in self.items],
             "empty_reason": self.empty_reason,
+            "withheld": self.withheld,
             "ended": self.ended,
             "rules": list(self.rules),
             "prompt": self.prompt,

@@ -15,14 +15,14 @@ Not here: documents, protocol messages, and what is shown (`answers.present`).
 """
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from server.answers import Answer, present_after
+from server.answers import Answer
 from server.completer import Completer, CompletionOptions
+from server.confidence import BOLD, WORD_END, Caution
 from server.errors import Cancelled
 from server.grammar.languages import files_of
 from server.idle import Idle, Spot
@@ -30,6 +30,7 @@ from server.memory import Memory, remainder
 from server.prompt import title_of
 from server.report import Completion
 from server.rules import place_at
+from server.several import present_all
 from server.snapshot import Snapshot, line_bounds, with_lf
 from server.state_keeper import StateKeeper
 from server.turns import Turns
@@ -55,9 +56,6 @@ KEY_BYTES = 1 << 16
 """Text before and after the cursor's line that a key holds at most: more than any prompt. A grammar
 may have read more, and is taken to say the same if only that has changed."""
 
-_WORD_END = re.compile(rb"[\w\x80-\xff](?=[^\w\x80-\xff])|[^\w\s\x80-\xff]")
-"""The last byte of a word that something follows, or a mark, which is never half there."""
-
 
 @dataclass(frozen=True)
 class Request:
@@ -74,6 +72,8 @@ class Request:
     """Seconds to wait for a newer request before the model is asked (debouncing)."""
     ahead: bool = False
     """Whether more may be read there when the model has nothing to do."""
+    caution: Caution = BOLD
+    """How sure what is shown has to be. What is remembered does not depend on it."""
     connection: Hashable = None
     """Whose wish it is: connections take turns at the model."""
 
@@ -84,6 +84,8 @@ class _Job:
 
     key: Hashable
     typed: bytes
+    candidates: int
+    """How many continuations it writes at most."""
     began: float
     """When, by the event loop's clock: the patience of all who wait is counted from then, so that
     somebody who types on sees what is there."""
@@ -116,6 +118,10 @@ class _Job:
     def typed_of(self, wanted: Wanted) -> bytes | None:
         """What is typed, as the job sees it; None if it is for another place or text."""
         return next((typed for key, typed in wanted if self.agrees(key, typed)), None)
+
+    def serves(self, request: Request, wanted: Wanted) -> bool:
+        """Whether its answer will be one to a request."""
+        return self.candidates >= request.options.candidates and self.typed_of(wanted) is not None
 
     def wake(self) -> None:
         """Tell everyone who waits to look again."""
@@ -180,7 +186,7 @@ class Service:
             self.counts.from_memory += 1
             self.idle.rest()
             return known
-        if running is not None and running.typed_of(wanted) is None:
+        if running is not None and not running.serves(request, wanted):
             self._worker.cancel(running.ticket)
         if request.delay and not (running and running.is_open):
             await asyncio.sleep(request.delay)
@@ -189,8 +195,8 @@ class Service:
             found = await self._wait(job, request, wanted, mine)
             if found is not None and self._newest.get(request.document) == mine:
                 since, left = found
-                completion = present_after(request.snapshot, since, left)
-                if completion.items or job.is_open or _says_nothing(since, left):
+                completion = present_all(request.snapshot, since, left, request.caution)
+                if job.is_open or _is_answer(completion, since, left):
                     return completion
         self.counts.superseded += 1
         return None
@@ -201,6 +207,17 @@ class Service:
         if not self._jobs and self._known(request, wanted) is None:
             self.counts.prepared += 1
             self._start(request, *wanted[0])
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the model works, or will, on something that was asked for."""
+        return any(job.asked for job in self._jobs.values())
+
+    def stop_prepared(self) -> None:
+        """Something is wanted that is no completion: stop what nobody has asked for yet."""
+        for job in self._jobs.values():
+            if not job.asked:
+                self._worker.cancel(job.ticket)
 
     def reset(self) -> None:
         """The model is replaced: requests are superseded, and what the old one wrote is gone."""
@@ -231,15 +248,18 @@ class Service:
                 left = remainder(found.typed, found.answer, typed)
                 assert left is not None
                 since = typed[len(found.typed) :]
-                completion = present_after(request.snapshot, since, replace(left, evaluated=0))
-                if completion.items or _says_nothing(since, left):
+                if not _has_enough(left, since, request.options.candidates):
+                    continue
+                left = replace(left, evaluated=0)
+                completion = present_all(request.snapshot, since, left, request.caution)
+                if _is_answer(completion, since, left):
                     self._memory.use(key, found)
                     return completion
         return None
 
     def _join(self, request: Request, wanted: Wanted) -> _Job | None:
         job = self._jobs.get(request.document)
-        if job is not None and job.is_open and job.typed_of(wanted) is not None:
+        if job is not None and job.is_open and job.serves(request, wanted):
             self.counts.joined += 1
             return job
         return None
@@ -259,7 +279,7 @@ class Service:
         self.counts.started += 1
         loop = asyncio.get_running_loop()
         job = self._jobs[request.document] = _Job(
-            key, typed, loop.time(), connection=request.connection
+            key, typed, request.options.candidates, loop.time(), connection=request.connection
         )
 
         def written(so_far: Answer) -> None:
@@ -285,7 +305,8 @@ class Service:
         async def run() -> None:
             try:
                 async with self.turns.turn(request.connection, job.ticket):
-                    job.answer = await self._worker.submit(job.ticket, work)
+                    answer = await self._worker.submit(job.ticket, work)
+                    job.answer = replace(answer, candidates=job.candidates)
                 if not job.ticket.cancelled:  # else it may be the work of a model that was replaced
                     self._memory.add(key, typed, job.answer)
             except Cancelled as error:
@@ -388,11 +409,22 @@ def keys_of(request: Request) -> Wanted:
     return found
 
 
-def _says_nothing(since: bytes, left: Answer) -> bool:
-    """Whether an answer that shows nothing means that there is nothing to show.
+def _has_enough(left: Answer, since: bytes, candidates: int) -> bool:
+    """Whether so many continuations need not be asked for, as it is known which there are.
 
-    One that is used up says nothing of what comes after it, unless the model ended the text there.
+    Where more has been typed, others than those that are left may have become likely.
     """
+    return candidates == 1 or (left.candidates >= candidates and bool(left.others or not since))
+
+
+def _is_answer(completion: Completion, since: bytes, left: Answer) -> bool:
+    """Whether there is something to show, or is known not to be.
+
+    An answer that is used up says nothing of what comes after it, unless the model ended the text
+    there. One that is too unsure now will be surer when more of it has been typed.
+    """
+    if completion.items or completion.withheld is not None:
+        return True
     return not since or not left.generation.text
 
 
@@ -404,7 +436,7 @@ def _whole_words(job: _Job, typed: bytes) -> Answer | None:
     if answer is None:
         return None
     text = answer.generation.text
-    whole = text[: max((end.end() for end in _WORD_END.finditer(text)), default=0)]
+    whole = text[: max((end.end() for end in WORD_END.finditer(text)), default=0)]
     if not whole.strip():
         return None
     return replace(answer, generation=replace(answer.generation, text=whole))

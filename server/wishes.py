@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from lsprotocol import types
 
+from server.confidence import Caution
 from server.documents import Change, Document
 from server.idle import Spot, Where
 from server.lsp_items import completion_options
@@ -59,14 +60,17 @@ def request_of(
         material: What other places say of the document.
     """
     wanted = completion_options(options, snapshot.language, snapshot, material)
+    options = options.for_language(snapshot.language)
     ahead = options.engine.idle_work
     if not wish.automatic:
+        wanted = replace(wanted, candidates=options.completion.candidates)
         return Request(document, snapshot, wanted, ahead=ahead)
     trigger = options.trigger
     usual = GPU_PATIENCE_MS if offloaded else CPU_PATIENCE_MS
     patience = usual if trigger.time_budget == "auto" else trigger.time_budget
     delay = pause() if trigger.debounce == "auto" else trigger.debounce / 1e3
-    return Request(document, snapshot, wanted, patience / 1e3, delay, ahead)
+    caution = Caution(trigger.min_confidence, options.completion.stop_unsure)
+    return Request(document, snapshot, wanted, patience / 1e3, delay, ahead, caution)
 
 
 def request_after(request: Request, completion: Completion, options: Options) -> Request | None:

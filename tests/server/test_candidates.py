@@ -66,7 +66,7 @@ def write(tiny_completer):
             engine.drop(slot)
         fim = engine.fim
         prompt = Prompt((fim.prefix, fim.suffix, fim.middle), typed, "fim")
-        options.setdefault("should_stop", lambda _: False)
+        should_stop = options.pop("should_stop", lambda _: False)
         rows = RowCache() if rows is None else rows
         common = {"rows": rows, "max_tokens": tokens, **options}
 
@@ -75,8 +75,8 @@ def write(tiny_completer):
 
         tokenization = tiny_completer.tokenization
         if count == 0:
-            return generate(engine, tokenization, prompt, "exact", bans=watch(), **common)
-        found = candidates(engine, tokenization, prompt, count, bans=watch, **common)
+            return generate(engine, tokenization, prompt, "exact", bans=watch(), should_stop=should_stop, **common)
+        found = candidates(engine, tokenization, prompt, count, bans=watch, stops=lambda: should_stop, **common)
         assert sum(length > 0 for length in held(engine)) == len(engine._slots._slots)
         assert not any(slot.is_beside for slot in engine._slots._slots)
         return found
