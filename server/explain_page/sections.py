@@ -176,6 +176,7 @@ def _figures(facts: Facts) -> Element:
     if completion.items:
         sure = math.exp(min(completion.items[0].score, 0.0))
         figures.append((likely(sure), "a token, in the mean"))
+        figures.append((likely(completion.items[0].confidence), "that its line is right"))
     if facts.tree is not None:
         figures.append((f"{facts.tree.count:,}", "last tokens compared"))
     figures.append((f"{tokens.reused:,} of {tokens.prompt:,}", "prompt tokens in memory"))

@@ -117,7 +117,9 @@ class TestJson:
 
         assert set(result) >= {"items", "healing", "grammar", "tokens", "timing_ms", "model"}
         [item] = result["items"]
-        assert set(item) == {"text", "range", "score"}
+        assert set(item) == {
+            *("text", "range", "score", "confidence", "word_confidence", "probability")
+        }
         assert item["range"] == {
             "start": {"line": 1, "character": 16},
             "end": {"line": 1, "character": 17},
