@@ -36,7 +36,21 @@ class RequestArguments(EngineArguments):
     ban_patterns: tuple[str, ...]
 
 
-class CompleteArguments(RequestArguments):
+class RemoteArguments(TypedDict):
+    """Options of every command that may ask an engine elsewhere."""
+
+    remote: str | None
+    remote_api: str
+    remote_model: str
+    remote_key_file: str
+    remote_tokenizer: str
+
+
+class DoctorArguments(EngineArguments, RemoteArguments):
+    """Options of `midtoken doctor`."""
+
+
+class CompleteArguments(RequestArguments, RemoteArguments):
     """Options of `midtoken complete`."""
 
     as_json: bool

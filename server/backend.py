@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,11 +20,11 @@ from server.completer import Completer, load_completer
 from server.engine import Lora
 from server.engine.llama_advice import warn_of
 from server.engine.llama_load import EngineOptions
-from server.errors import MidtokenError
+from server.errors import MidtokenError, RemoteError
 from server.models import download, store
 from server.models.catalog import CATALOG
 from server.models.files import Progress
-from server.options import Options
+from server.options import Options, RemoteSection
 from server.plain_files import shortened
 from server.report import Completion
 from server.service import Request, Service
@@ -38,6 +39,8 @@ Result = TypeVar("Result")
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 """After a failure, requests are answered with nothing for so long; the pause doubles each time."""
+LONGEST_REST_S = 600.0
+"""An engine elsewhere that wants not to be asked for longer is asked after so long all the same."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Backend:
         known = self.options
         if known is None:
             return False
-        if (options.model, options.engine) == (known.model, known.engine):
+        if _asked_for(options) == _asked_for(known):
             return True
         return self.status.state != "error" and _what_runs(options) == _what_runs(known)
 
@@ -101,7 +104,10 @@ class Backend:
         self.options = options
         self.service.reset()
         task = self._loading = asyncio.get_running_loop().create_task(self._load_model(options))
-        self._tell(Status("loading", f"loading {shortened(options.model.name)}"))
+        what = f"loading {shortened(options.model.name)}"
+        if options.remote.url:
+            what = "asking the engine elsewhere which model it runs"
+        self._tell(Status("loading", what))
         return task
 
     async def _load_model(self, options: Options) -> None:
@@ -117,15 +123,11 @@ class Backend:
                     loop.call_soon_threadsafe(self._tell_loading, me, status)
 
         try:
-            path = await asyncio.to_thread(_model_file, options, tell)
+            make = await self._prepared(options, tell)
             if self._loading is not me:
                 return
-            engine = replace(
-                engine_options(options), on_progress=lambda share: tell(share, 1.0, "loading")
-            )
             gc.unfreeze()
-            megabytes = options.engine.warm_start
-            await self._worker.load(lambda: self._load_completer(path, engine, megabytes))
+            await self._worker.load(make)
             # Looking through a model's tables for garbage takes the event loop some 30 ms each
             # time. They live as long as the model: look no more.
             gc.collect()
@@ -140,10 +142,22 @@ class Backend:
         self.offloaded = info.offloaded_layers > 0
         if options.engine.idle_work:
             self.service.idle.measure()
-        where = info.backend if self.offloaded else "CPU"
+        where = info.backend if self.offloaded or info.remote else "CPU"
         self._tell(
             Status("ready", f"{info.name} on {where}" + (f"; {info.note}" if info.note else ""))
         )
+
+    async def _prepared(
+        self, options: Options, progress: Callable[[float, float, str], None]
+    ) -> Callable[[], Completer]:
+        """What makes the completer; a model's file is here then."""
+        if options.remote.url:
+            return partial(_load_remote, options.remote)
+        path = await asyncio.to_thread(_model_file, options, progress)
+        engine = replace(
+            engine_options(options), on_progress=lambda share: progress(share, 1.0, "loading")
+        )
+        return partial(self._load_completer, path, engine, options.engine.warm_start)
 
     def _load_completer(self, path: Path, engine: EngineOptions, megabytes: int) -> Completer:
         warn_of(engine)
@@ -232,7 +246,8 @@ class Backend:
         if not isinstance(error, MidtokenError):
             message = f"the model failed ({type(error).__name__}: {error}): see the server's log"
             logger.error("unexpected failure", exc_info=error)
-        self._retry_at = asyncio.get_running_loop().time() + self._pause
+        rest = min(error.rest_s, LONGEST_REST_S) if isinstance(error, RemoteError) else 0.0
+        self._retry_at = asyncio.get_running_loop().time() + max(self._pause, rest)
         self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
         if self.status != Status("error", message):
             logger.error("%s", message)
@@ -263,8 +278,15 @@ def engine_options(options: Options) -> EngineOptions:
     )
 
 
+def _asked_for(options: Options) -> tuple[object, ...]:
+    """The sections that say which model runs, and how."""
+    return options.model, options.engine, options.remote
+
+
 def _what_runs(options: Options) -> tuple[object, ...]:
     """All that makes a difference to a model that is loaded: its file, and how it is run."""
+    if options.remote.url:
+        return (options.remote,)
     model = options.model
     file: object
     try:
@@ -272,6 +294,12 @@ def _what_runs(options: Options) -> tuple[object, ...]:
     except (MidtokenError, OSError, ValueError):  # it isn't here: how it is fetched matters
         file = model.name, model.auto_pull, model.mirror
     return file, engine_options(options), options.engine.warm_start
+
+
+def _load_remote(options: RemoteSection) -> Completer:
+    from server.remote.completer import load_remote
+
+    return load_remote(options)
 
 
 def _model_file(options: Options, progress: Progress) -> Path:

@@ -15,14 +15,20 @@ import click
 from server import __version__
 from server.arguments import (
     CompleteArguments,
-    EngineArguments,
+    DoctorArguments,
     EngineBenchArguments,
     ExplainArguments,
     GrammarArguments,
     HealArguments,
     TypingArguments,
 )
-from server.cli_options import LocationCommand, engine_options, grammar_option, request_options
+from server.cli_options import (
+    LocationCommand,
+    engine_options,
+    grammar_option,
+    remote_options,
+    request_options,
+)
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
 from server.rank_cli import bench_rank, rank
@@ -58,6 +64,7 @@ cli.add_command(rank)
 @click.option("--stream", is_flag=True, help="Print the text while it is written.")
 @request_options
 @engine_options
+@remote_options
 def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
     """Print the text that belongs after the cursor.
 
@@ -116,7 +123,8 @@ def serve(stdio: bool, tcp: str | None) -> None:
 @cli.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @engine_options
-def doctor(as_json: bool, **options: Unpack[EngineArguments]) -> None:
+@remote_options
+def doctor(as_json: bool, **options: Unpack[DoctorArguments]) -> None:
     """Check the installation: build, devices, model, speed and editors.
 
     The exit code is 1 if something makes completions impossible.

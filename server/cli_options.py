@@ -76,6 +76,38 @@ def engine_options(command: Command) -> Command:
     return _with(options, command)
 
 
+def remote_options(command: Command) -> Command:
+    """Options of every command that may ask an engine elsewhere."""
+    options = [
+        click.option(
+            "--remote",
+            metavar="URL",
+            help="Ask a llama-server, vLLM or SGLang there instead of running a model here.",
+        ),
+        click.option(
+            "--remote-api",
+            type=click.Choice(["auto", "llama-server", "vllm", "sglang", "openai"]),
+            default="auto",
+            show_default=True,
+            help="What is spoken there.",
+        ),
+        click.option("--remote-model", default="", metavar="NAME", help="The model's name there."),
+        click.option(
+            "--remote-key-file",
+            default="",
+            metavar="PATH",
+            help="The key; without it, the variable MIDTOKEN_API_KEY, if it is set.",
+        ),
+        click.option(
+            "--remote-tokenizer",
+            default="",
+            metavar="PATH",
+            help="The model's tokenizer.json or GGUF file; without it, the engine is asked.",
+        ),
+    ]
+    return _with(options, command)
+
+
 def request_options(command: Command) -> Command:
     """Options of every command that completes at a location."""
     options = [

@@ -29,6 +29,8 @@ from server.grammar.ladder import Mode
 from server.grammar.languages import prepare
 from server.models import store
 from server.models.catalog import CATALOG
+from server.options import RemoteSection
+from server.remote.arguments import remote_of, settings_of
 from server.report import Completion
 from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document
 from server.via_server import complete_via_server, completion_settings, server_settings
@@ -46,16 +48,19 @@ def run_completion(location: str, options: CompleteArguments) -> None:
     snapshot = read_snapshot(location, options["stdin_filename"])
     request = request_of(options)
     engine = engine_options_of(options)
+    remote = remote_of(options)
     output = sys.stdout.buffer
     if options["via_server"]:
         settings = completion_settings(request)
-        if not options["server"] or _chooses_model():
+        if remote is not None:
+            settings["remote"] = settings_of(remote)
+        elif not options["server"] or _chooses_model():
             path = model_path(options["model_name"], yes=options["yes"])
             settings |= server_settings(path, engine)
         answer = asyncio.run(complete_via_server(snapshot, settings, options["server"]))
         _print_answer(answer, as_json=options["as_json"])
         return
-    path = model_path(options["model_name"], yes=options["yes"])
+    file = None if remote else model_path(options["model_name"], yes=options["yes"])
     streamed = bytearray()
 
     def stream(text: str) -> None:
@@ -66,7 +71,11 @@ def run_completion(location: str, options: CompleteArguments) -> None:
             output.flush()
 
     def work(completers: list[Completer]) -> Completion:
-        completer = load(completers, path, engine, snapshot.language, request)
+        if remote is not None:
+            completer = load_elsewhere(completers, remote, snapshot.language, request)
+        else:
+            assert file is not None
+            completer = load(completers, file, engine, snapshot.language, request)
         return completer.complete(snapshot, request, stream if options["stream"] else None)
 
     completion = interruptible(work)
@@ -197,6 +206,18 @@ def load(
         prepare(language)
     warn_of(engine)
     completers.append(load_completer(path, engine))
+    return completers[-1]
+
+
+def load_elsewhere(
+    completers: list[Completer], remote: RemoteSection, language: str, request: CompletionOptions
+) -> Completer:
+    """The same with an engine elsewhere."""
+    from server.remote.completer import load_remote
+
+    if request.grammar != "off":
+        prepare(language)
+    completers.append(load_remote(remote))
     return completers[-1]
 
 

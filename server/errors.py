@@ -28,10 +28,16 @@ class EngineError(MidtokenError):
 class RemoteError(EngineError):
     """An engine on another machine refuses, fails or is not there."""
 
-    def __init__(self, message: str, status: int | None = None) -> None:
-        """`status` is the HTTP status, where there was an answer."""
+    def __init__(self, message: str, status: int | None = None, rest_s: float = 0.0) -> None:
+        """Take a message.
+
+        Args:
+            message: For people.
+            status: The HTTP status, where there was an answer.
+            rest_s: So many seconds it does not want to be asked.
+        """
         super().__init__(message)
-        self.status = status
+        self.status, self.rest_s = status, rest_s
 
 
 class GrammarError(MidtokenError):

@@ -17,7 +17,7 @@ from typing import get_args
 from rich.console import Console
 from rich.text import Text
 
-from server.arguments import EngineArguments
+from server.arguments import DoctorArguments, EngineArguments
 from server.completion import engine_options_of, model_path
 from server.doctor.build import check_library, check_versions
 from server.doctor.editors import check_editors
@@ -26,10 +26,12 @@ from server.doctor.first_run import check_first_run
 from server.doctor.languages import check_grammars
 from server.doctor.model import check_model, file_finding
 from server.doctor.places import check_places
+from server.doctor.remote import check_remote
 from server.engine.gguf_splits import check_files
 from server.engine.llama_load import EngineOptions
 from server.errors import MidtokenError
 from server.models import store
+from server.remote.arguments import remote_of
 from server.terminal import LABEL_CELLS, count, make_console, print_row
 
 SCHEMA = 1
@@ -39,7 +41,7 @@ STATE_CELLS = 9
 _STYLES: dict[State, str] = {"ok": "green", "note": "dim", "warning": "yellow", "problem": "red"}
 
 
-def run_doctor(options: EngineArguments, *, as_json: bool = False) -> None:
+def run_doctor(options: DoctorArguments, *, as_json: bool = False) -> None:
     """Print all findings. Raises MidtokenError if any of them is a problem.
 
     Raises UsageError for engine options that have no meaning, before anything is checked.
@@ -69,8 +71,16 @@ def run_doctor(options: EngineArguments, *, as_json: bool = False) -> None:
         raise MidtokenError(f"{count(problems, 'problem')} {verb} completions impossible{where}")
 
 
-def _findings(options: EngineArguments, engine_options: EngineOptions) -> Iterator[Finding]:
+def _findings(options: DoctorArguments, engine_options: EngineOptions) -> Iterator[Finding]:
     yield from check_versions()
+    remote = remote_of(options)
+    yield from _model_findings(options, engine_options) if remote is None else check_remote(remote)
+    yield from check_grammars()
+    yield from check_places()
+    yield from check_editors()
+
+
+def _model_findings(options: EngineArguments, engine_options: EngineOptions) -> Iterator[Finding]:
     usable = True
     for finding in _library_findings(engine_options):
         usable = usable and finding.state != "problem"
@@ -90,9 +100,6 @@ def _findings(options: EngineArguments, engine_options: EngineOptions) -> Iterat
         yield from check_model(path, engine_options)
     else:
         yield Finding("note", "the rest", "not checked: it needs llama.cpp and a whole model")
-    yield from check_grammars()
-    yield from check_places()
-    yield from check_editors()
 
 
 def _library_findings(options: EngineOptions) -> Iterator[Finding]:

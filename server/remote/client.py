@@ -30,6 +30,9 @@ MOST_ERROR = 1 << 14
 SHOWN = 200
 """Characters of an engine's own message."""
 
+MOST_DIGITS = 7
+"""Of the seconds that an engine wants to rest."""
+
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -158,6 +161,8 @@ class Client:
         status = answer.status
         reason = self.shown(message_of(answer.read(MOST_ERROR)) or answer.reason or "")
         said = f"{status}: {reason}" if reason else str(status)
+        after = answer.headers.get("Retry-After") or ""
+        rest = float(after) if after.isdecimal() and len(after) < MOST_DIGITS else 0.0
         if status in {401, 403}:
             what = "refuses the key" if self._key else "wants a key"
             told = (
@@ -167,9 +172,8 @@ class Client:
         elif status == 404:
             told = f"{self.url}{path} is not there ({said}): correct midtoken.remote.url or .model"
         elif status == 429:
-            after = self.shown(answer.headers.get("Retry-After") or "")
-            when = f"; it wants {after} s of rest" if after.isdecimal() else ""
-            told = f"{self.url} is asked too often ({said}{when}): ask its owner for more, or wait"
+            wish = f"; it wants {rest:g} s of rest" if rest else ""
+            told = f"{self.url} is asked too often ({said}{wish}): wait, or ask its owner for more"
         elif status == 503:
             told = f"{self.url} is loading its model or too busy ({said}): it is asked again later"
         elif status in {400, 413, 422}:
@@ -179,7 +183,7 @@ class Client:
             told = f"{self.url} sends on to {where}: set midtoken.remote.url to the final address"
         else:
             told = f"{self.url} failed ({said}): see its own log"
-        return RemoteError(told, status)
+        return RemoteError(told, status, rest)
 
     def _failure(self, error: Exception) -> RemoteError:
         """What went wrong with the connection, with what to do."""

@@ -19,6 +19,7 @@ from server.grammar.fit import Fits
 from server.grammar.languages import ladder_for
 from server.grammar_checks import GrammarChecks, fits_of
 from server.options import RemoteSection
+from server.prompt import SUFFIX_SHARE
 from server.remote.client import Client
 from server.remote.discovery import discover
 from server.remote.engine import NotForcedError, RemoteEngine
@@ -27,13 +28,16 @@ from server.remote.retyped import Forced, forced_end
 from server.remote.vocabulary import vocabulary_for
 from server.remote.writing import write
 from server.rules import place_at
-from server.snapshot import Snapshot
-from server.speed import GPU_PREFILL, Reading
+from server.snapshot import Snapshot, line_bounds, with_lf
+from server.speed import GPU_PREFILL, STEPS, Reading
 from server.watching import Watcher
 
 logger = logging.getLogger("midtoken.remote")
 
 UNFORCED = "this engine can't be told how to begin, so nothing is healed: the hole is at the cursor"
+NEAR_BYTES = 4 * STEPS[-1]
+"""What is likely to be in a prompt before the hole: usual bytes a token."""
+
 NOT_OVER = "bans end a suggestion here, where a model in this process would write something else"
 
 
@@ -90,6 +94,7 @@ class RemoteCompleter(Completer):
         if engine.fim is None and options.prompt == "fim" and not self._told:
             notes.append(LEFT_TO_RIGHT)
             self._told = True
+        engine.known.prefetch(lines_around(snapshot))
         prompt = self.prompt_at(snapshot, options)
         if watcher is not None:
             watcher.prompted(prompt)
@@ -167,6 +172,15 @@ class RemoteCompleter(Completer):
         if asked == "off" or not self.remote.can_force:
             return "off", None if asked == "off" else UNFORCED
         return ("one", None) if asked == "one" else ("align", None)
+
+
+def lines_around(snapshot: Snapshot) -> list[bytes]:
+    """The lines that a prompt will count the tokens of, as it does (`server.window`)."""
+    start, end = line_bounds(snapshot.text, snapshot.cursor)
+    before = with_lf(snapshot.text[max(0, start - NEAR_BYTES) : start])
+    after = with_lf(snapshot.text[end : end + NEAR_BYTES // SUFFIX_SHARE])
+    lines = [b"\n" + line for line in after.split(b"\n")[1:]]
+    return [*before.splitlines(keepends=True), *lines]
 
 
 def load_remote(options: RemoteSection) -> RemoteCompleter:

@@ -59,6 +59,11 @@ class RemoteEngine(NoLogits):
         )
 
     @property
+    def shows_key(self) -> bool:
+        """Whether a key crosses the network readable."""
+        return self._client.tells_key_to_others
+
+    @property
     def known(self) -> Known:
         """The tokenizer, and how much of it is known."""
         return self._known
@@ -170,6 +175,8 @@ class RemoteEngine(NoLogits):
                 yield piece
                 if piece.ended is not None:
                     return
+            # Half an answer looks like a whole one to the standard library.
+            raise RemoteError(f"{self._client.url} broke off its answer: see its own log")
         finally:
             stream.close()  # type: ignore[attr-defined]
 
@@ -195,6 +202,5 @@ class RemoteEngine(NoLogits):
         self._client.resume()
 
     def close(self) -> None:
-        """Free what its tokenizer holds."""
+        """Break off what is running; nothing else is held."""
         self._client.cancel()
-        self._known.close()

@@ -31,6 +31,12 @@ _MARK = re.compile("<[|｜/]?[^\\s<>]{1,40}>|\\[[A-Z_/]{2,20}\\]|▁<[A-Z]{2,5}>
 
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 
+SEPARATOR = b"\x01"
+"""Stands between texts that are asked for together: no code has it, and it joins nothing."""
+
+MOST_KNOWN = 20_000
+"""Texts that are remembered; some megabytes."""
+
 Pieces = list[tuple[int, bytes]]
 """Tokens with what they spell."""
 
@@ -63,20 +69,63 @@ class LearnedVocabulary(Vocabulary):
             self.__dict__.pop(name, None)
 
 
-def served_encode(
-    ask: Callable[[str], Pieces], vocabulary: LearnedVocabulary, *, cuts_marks: bool
-) -> Encode:
-    """An `Encode` that asks an engine, and teaches a vocabulary what it hears.
+class ServedEncode:
+    """An `Encode` that asks an engine, and teaches a vocabulary what it hears."""
 
-    It raises EngineError for text that is no UTF-8, and where an answer does not spell the text.
+    def __init__(
+        self, ask: Callable[[str], Pieces], vocabulary: LearnedVocabulary, *, cuts_marks: bool
+    ) -> None:
+        """Nothing is asked yet.
 
-    Args:
-        ask: Asks for the tokens of a text.
-        vocabulary: Learns.
-        cuts_marks: Whether special tokens would be found in the text.
-    """
+        Args:
+            ask: Asks for the tokens of a text.
+            vocabulary: Learns.
+            cuts_marks: Whether special tokens would be found in the text.
+        """
+        self._ask, self._vocabulary, self._cuts_marks = ask, vocabulary, cuts_marks
+        self._known: dict[bytes, list[int]] = {}
 
-    def encode(text: bytes) -> list[int]:
+    def __call__(self, text: bytes) -> list[int]:
+        """The ids of a text.
+
+        Raises EngineError for text that is no UTF-8, and where an answer does not spell the text.
+        """
+        if text in self._known:
+            return self._known[text].copy()
+        pieces = self._asked(text)
+        if b"".join(piece for _, piece in pieces) != text:
+            raise EngineError(
+                "the engine's tokenizer changes texts, so prompts can't be built with it: set "
+                "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
+            )
+        self._vocabulary.learn(pieces, TokenKind.NORMAL)
+        return [token for token, _ in pieces]
+
+    def prefetch(self, texts: Iterable[bytes]) -> None:
+        """Ask for many short texts at once, so that none of them needs a request of its own.
+
+        They are sent with a character between them that no token shares with a text; where one
+        does, that text is asked for when it is wanted.
+        """
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+        new = [text for text in dict.fromkeys(texts) if text and text not in self._known]
+        new = [text for text in new if SEPARATOR not in text and _is_text(text)]
+        if not new:
+            return
+        pieces = self._asked(SEPARATOR.join(new))
+        wanted = iter(new)
+        text, found = next(wanted), Pieces()
+        for token, piece in [*pieces, (-1, SEPARATOR)]:
+            if piece != SEPARATOR:
+                found.append((token, piece))
+                continue
+            if b"".join(one for _, one in found) == text:
+                self._vocabulary.learn(found, TokenKind.NORMAL)
+                self._known[text] = [one for one, _ in found]
+            text, found = next(wanted, b""), Pieces()
+
+    def _asked(self, text: bytes) -> Pieces:
         try:
             characters = text.decode()
         except UnicodeDecodeError as error:
@@ -85,17 +134,17 @@ def served_encode(
                 "split: save it as UTF-8, or set midtoken.remote.tokenizer"
             ) from error
         pieces: Pieces = []
-        for part in without_marks(characters) if cuts_marks else [characters]:
-            pieces += ask(part) if part else []
-        if b"".join(piece for _, piece in pieces) != text:
-            raise EngineError(
-                "the engine's tokenizer changes texts, so prompts can't be built with it: set "
-                "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
-            )
-        vocabulary.learn(pieces, TokenKind.NORMAL)
-        return [token for token, _ in pieces]
+        for part in without_marks(characters) if self._cuts_marks else [characters]:
+            pieces += self._ask(part) if part else []
+        return pieces
 
-    return encode
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def without_marks(text: str) -> list[str]:
@@ -130,14 +179,19 @@ def vllm_asker(client: Client, model: str) -> Callable[[str], Pieces]:
 
 
 def learn_marks(client: Client, kind: str, model: str, vocabulary: LearnedVocabulary) -> None:
-    """Ask which marks of prompts, and ends of texts, the engine has a token for."""
-    for name in (*_names_of_marks(), *ENDS):
-        body: dict[str, object] = {"content": name, "add_special": False, "parse_special": True}
-        if kind != "llama-server":
-            body = {"model": model, "prompt": name, "add_special_tokens": False}
-        tokens = _tokens(client.post("/tokenize", body))
-        if len(tokens) == 1:
-            vocabulary.learn([(tokens[0], name.encode())], TokenKind.CONTROL)
+    """Ask, in one request, which marks of prompts and ends of texts the engine has a token for."""
+    names = dict.fromkeys((*_names_of_marks(), *ENDS))
+    text = "\n".join(names)
+    if kind == "llama-server":
+        wish = {"add_special": False, "parse_special": True, "with_pieces": True}
+        pieces = _llama_pieces(client.post("/tokenize", {"content": text, **wish}))
+    else:
+        wish = {"add_special_tokens": False, "return_token_strs": True}
+        answer = client.post("/tokenize", {"model": model, "prompt": text, **wish})
+        spelled = [str(name).encode() for name in answer.get("token_strs") or []]
+        pieces = list(zip(_tokens(answer), spelled, strict=False))
+    marks = [(token, name) for token, name in pieces if name.decode(errors="replace") in names]
+    vocabulary.learn(marks, TokenKind.CONTROL)
 
 
 def first_tokens(client: Client, kind: str, model: str, encode: Encode) -> tuple[int, ...]:

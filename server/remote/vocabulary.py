@@ -7,9 +7,10 @@ more requests, and healing goes back some tokens.
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -20,6 +21,7 @@ from healing.trie import PrefixTrie
 from healing.vocabulary import TokenKind, Vocabulary
 from server.engine import FimTokens
 from server.engine.fim_dialects import fim_tokens, token_named
+from server.engine.gguf import read_metadata
 from server.engine.llama_library import load_library, no_blank_before_texts
 from server.engine.llama_vocabulary import (
     VOCABULARY_TYPES,
@@ -39,14 +41,18 @@ from server.remote.discovery import Found
 from server.remote.served import (
     ENDS,
     LearnedVocabulary,
+    ServedEncode,
     first_tokens,
     learn_marks,
     llama_server_asker,
-    served_encode,
     vllm_asker,
 )
 
 MOST_BYTES = 1 << 28
+"""A larger `tokenizer.json` is none."""
+
+SENTENCEPIECE = 1
+"""llama.cpp's number of the kind of vocabulary that puts a blank before a text, by default."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,8 @@ class Known:
     """Whether all tokens are known."""
     add_blank: bool = False
     """Whether a blank comes before a text."""
-    close: Callable[[], None] = lambda: None
-    """Frees what it holds."""
+    prefetch: Callable[[Iterable[bytes]], None] = lambda _: None
+    """Is told which lines will be encoded."""
 
 
 def vocabulary_for(client: Client, found: Found, file: str) -> Known:
@@ -79,9 +85,15 @@ def vocabulary_for(client: Client, found: Found, file: str) -> Known:
     fault = fault_of(path)
     if fault is not None:
         raise EngineError(f"{shortened(path)} {fault}: correct midtoken.remote.tokenizer")
+    return _from_file(path, path.stat().st_mtime_ns, found.model)
+
+
+@lru_cache(maxsize=1)
+def _from_file(path: Path, changed: int, model: str) -> Known:  # noqa: ARG001 - a file as it is
+    """The tokenizer in a file; it stays, as an engine that was away is asked again and again."""
     with path.open("rb") as opened:
         is_gguf = opened.read(4) == b"GGUF"
-    return from_gguf(path, found.model) if is_gguf else from_json(path, found.model)
+    return from_gguf(path, model) if is_gguf else from_json(path, model)
 
 
 def from_json(path: Path, model: str) -> Known:
@@ -122,7 +134,10 @@ def from_json(path: Path, model: str) -> Known:
 
 
 def from_gguf(path: Path, model: str) -> Known:
-    """From the vocabulary in a GGUF file. Raises ModelError or EngineError."""
+    """From the vocabulary in a GGUF file, which llama.cpp holds from then on.
+
+    Raises ModelError or EngineError.
+    """
     tables = None
     with suppress(UnknownVocabularyError):
         tables = load_tables(path)
@@ -144,16 +159,18 @@ def from_gguf(path: Path, model: str) -> Known:
     bos = bos_token(pointer)
     adds_bos = tables.add_bos if tables else bool(library.llama_vocab_get_add_bos(pointer))
     merges = tables.neighbours(encoder.encode) if tables else None
-    kind = VOCABULARY_TYPES.get(library.llama_vocab_type(pointer), "unknown")
+    number = library.llama_vocab_type(pointer)
+    metadata = read_metadata(path)
+    add_blank = metadata.flag("tokenizer.ggml.add_space_prefix", number == SENTENCEPIECE)
     return Known(
         Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, merges),
-        kind,
+        VOCABULARY_TYPES.get(number, "unknown"),
         fim,
         (bos,) if adds_bos and bos is not None else (),
         stop_tokens(pointer, vocabulary) | marks,
         exact=bool(tables and tables.exact),
         whole=True,
-        close=lambda: library.llama_model_free(loaded),
+        add_blank=add_blank,
     )
 
 
@@ -167,7 +184,8 @@ def from_engine(client: Client, found: Found) -> Known:
         )
     is_llama = found.kind == "llama-server"
     ask = llama_server_asker(client) if is_llama else vllm_asker(client, found.model)
-    encode = RememberedEncode(served_encode(ask, vocabulary, cuts_marks=not is_llama))
+    served = ServedEncode(ask, vocabulary, cuts_marks=not is_llama)
+    encode = RememberedEncode(served)
     learn_marks(client, found.kind, found.model, vocabulary)
     fim = fim_tokens({}, vocabulary, found.model)
     marks = fim.marks if fim else frozenset()
@@ -179,6 +197,7 @@ def from_engine(client: Client, found: Found) -> Known:
         _ends(vocabulary) | marks,
         exact=False,
         whole=False,
+        prefetch=served.prefetch,
     )
 
 

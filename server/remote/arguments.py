@@ -1,0 +1,41 @@
+"""The command line's options of an engine elsewhere, as a section of settings.
+
+Light enough for every command: nothing here connects, or imports what does.
+"""
+
+from typing import Any, Literal, cast
+
+from server.arguments import RemoteArguments
+from server.errors import UsageError
+from server.options import RemoteSection
+
+
+def remote_of(options: RemoteArguments) -> RemoteSection | None:
+    """The engine that is named; None if there is none. Raises UsageError for half of one."""
+    url = options["remote"]
+    if url is None:
+        if any(options[name] for name in ("remote_model", "remote_key_file", "remote_tokenizer")):
+            raise UsageError(
+                "--remote-model, --remote-key-file and --remote-tokenizer go with --remote"
+            )
+        return None
+    if not url.strip():
+        raise UsageError("--remote is an address: write http://HOST:PORT")
+    return RemoteSection(
+        url=url,
+        api=cast("Literal['auto']", options["remote_api"]),
+        model=options["remote_model"],
+        key_file=options["remote_key_file"],
+        tokenizer=options["remote_tokenizer"],
+    )
+
+
+def settings_of(remote: RemoteSection) -> dict[str, Any]:
+    """The same as a server takes it from an editor: no key is in it."""
+    return {
+        "url": remote.url,
+        "api": remote.api,
+        "model": remote.model,
+        "keyFile": remote.key_file,
+        "tokenizer": remote.tokenizer,
+    }

@@ -1,0 +1,240 @@
+"""What goes wrong between here and an engine: one sentence, a remedy, and no key in it."""
+
+import json
+import logging
+import socket
+import ssl
+
+import pytest
+
+from server.completer import CompletionOptions
+from server.errors import EngineError, RemoteError
+from server.options import RemoteSection
+from server.remote.client import Client, message_of
+from server.remote.completer import load_remote
+from server.remote.keys import Key
+from server.snapshot import Snapshot
+
+SECRET = "sk-very-secret-1234"
+PLAIN = CompletionOptions(grammar="off")
+AT = Snapshot("a.py", 0, b"    retu", 8, "python")
+
+
+def failure_of(work):
+    """The message of what work raises: one line of reasonable length."""
+    with pytest.raises(EngineError) as raised:
+        work()
+    message = str(raised.value)
+    assert message.isprintable()
+    assert len(message) < 500
+    return message
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("status", "body", "said"),
+        [
+            (400, {"error": {"message": "too long"}}, "does not take the request (400: too long)"),
+            (403, {"detail": "Forbidden"}, "wants a key (403: Forbidden): put the right one into"),
+            (
+                404,
+                {"object": "error", "message": "no model `x`"},
+                "is not there (404: no model `x`)",
+            ),
+            (
+                429,
+                {"error": "slow down"},
+                "is asked too often (429: slow down; it wants 7 s of rest)",
+            ),
+            (500, "<html>Oops</html>", "failed (500: Internal Server Error): see its own log"),
+            (502, "", "failed (502: Bad Gateway)"),
+            (
+                503,
+                {"error": {"code": 503, "message": "Loading model"}},
+                "is loading its model or too",
+            ),
+            (
+                307,
+                "",
+                "sends on to https://elsewhere/: set midtoken.remote.url to the final address",
+            ),
+        ],
+    )
+    def test_each_status(self, serve, ask, status, body, said):
+        headers = {"Retry-After": "7", "Location": "https://elsewhere/"}
+        engine = serve(refusal=(status, body, headers))
+        completer = ask(engine)
+        message = failure_of(
+            lambda: completer.complete(AT, CompletionOptions("off", grammar="off"))
+        )
+        assert message.startswith(engine.url)
+        assert said in message
+        assert len(engine.completions) == 1  # nothing is asked twice
+
+    def test_a_refused_key(self, serve, ask, monkeypatch, caplog):
+        """The engine repeats the key that it was sent; the message does not, nor does the log."""
+        caplog.set_level(logging.DEBUG)
+        engine = serve(key="another")
+        monkeypatch.setenv("A_KEY", SECRET)
+        message = failure_of(lambda: ask(engine, key_variable="A_KEY"))
+        assert "refuses the key (401: Unauthorized: Bearer (the key))" in message
+        assert SECRET not in message + caplog.text
+
+    def test_a_wanted_key(self, serve, ask):
+        assert "wants a key (401" in failure_of(lambda: ask(serve(key=SECRET)))
+
+    def test_the_right_key(self, serve, ask, tmp_path):
+        """It goes with every request, to this engine alone."""
+        engine = serve(key=SECRET)
+        path = tmp_path / "key"
+        path.write_text(SECRET)
+        path.chmod(0o600)
+        completion = ask(engine, key_file=str(path), tokenizer="").complete(AT, PLAIN)
+        assert completion.items[0].text == "rn fibonacci(n - 1)"
+        assert SECRET not in repr(completion)
+        assert SECRET not in json.dumps(completion.as_json())
+
+    def test_another_model(self, serve, ask):
+        message = failure_of(lambda: ask(serve(), model="Qwen3"))
+        assert "has no model Qwen3, but Qwen/Qwen2.5-Coder-Tiny: correct midtoken.remote" in message
+
+    def test_adapters_are_not_the_model(self, serve, ask):
+        """vLLM lists a model's adapters as models of their own; the first that is none is taken."""
+        both = [
+            {"id": "sql-lora", "owned_by": "vllm", "parent": "base", "max_model_len": 64},
+            {"id": "base", "owned_by": "vllm", "parent": None, "max_model_len": 128},
+        ]
+        assert ask(serve(models=both)).engine.info.name == "base"
+        assert ask(serve(models=both), model="sql-lora").engine.info.name == "sql-lora"
+
+    @pytest.mark.parametrize("models", [[], [{"id": None}], [7]])
+    def test_no_model(self, serve, ask, models):
+        assert "names no model" in failure_of(lambda: ask(serve(models=models)))
+
+
+class TestConnections:
+    def test_nobody_there(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        url = f"http://127.0.0.1:{port}"
+        message = failure_of(lambda: load_remote(RemoteSection(url=url)))
+        assert message == (
+            f"no engine answers at {url} (Connection refused): start it, or correct "
+            "midtoken.remote.url"
+        )
+
+    def test_no_such_host(self):
+        message = failure_of(lambda: Client("http://no-such-host.invalid").get("/v1/models"))
+        assert "no engine answers at http://no-such-host.invalid" in message
+
+    def test_silence(self):
+        """A port that takes connections and says nothing."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"http://127.0.0.1:{server.getsockname()[1]}"
+            message = failure_of(lambda: Client(url, wait_s=0.2).get("/v1/models"))
+        assert "says nothing for too long" in message
+        assert "midtoken.remote.timeout" in message
+
+    def test_not_https(self, serve):
+        """A secure address of a server that is none."""
+        url = serve().url.replace("http://", "https://")
+        message = failure_of(lambda: Client(url).get("/v1/models"))
+        assert "is it http or https" in message
+
+    def test_certificates_are_checked(self, monkeypatch):
+        """An unknown certificate is refused, and the message names the way out."""
+        error = ssl.SSLCertVerificationError("bad")
+        error.verify_message = "self-signed certificate"
+        message = str(Client("https://engine")._failure(error))
+        assert "is not trusted (self-signed certificate)" in message
+        assert "SSL_CERT_FILE" in message
+
+    def test_no_engine(self, serve):
+        """Any other web server."""
+        engine = serve()
+        message = failure_of(lambda: Client(engine.url + "/else").get("/v1/models"))
+        assert "/else/v1/models is not there (404" in message
+
+    @pytest.mark.parametrize("body", ["<html>", "[1, 2", "[" * 5000])
+    def test_no_json(self, serve, ask, body):
+        engine = serve(refusal=(200, body, {}))
+        message = failure_of(lambda: ask(engine).complete(AT, PLAIN))
+        assert message == f"{engine.url} broke off its answer: see its own log"
+
+    def test_a_broken_stream(self, serve, ask):
+        engine = serve(breaks_after=6)
+        message = failure_of(lambda: ask(engine).complete(AT, PLAIN))
+        assert message == f"{engine.url} broke off its answer: see its own log"
+
+    def test_an_error_in_the_stream(self, serve, ask):
+        engine = serve(error_after=6)
+        message = failure_of(lambda: ask(engine).complete(AT, PLAIN))
+        assert message == f"{engine.url} failed (out of memory): see its own log"
+
+
+class TestAddresses:
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "",
+            "localhost:8000",
+            "ftp://host",
+            "http://",
+            "http://ho st",
+            "http://h:99999",
+            "http://[::1",
+        ],
+    )
+    def test_what_is_none(self, url):
+        assert "is not an address: write http://HOST:PORT" in failure_of(lambda: Client(url))
+
+    @pytest.mark.parametrize("url", [f"https://me:{SECRET}@host", f"https://host?key={SECRET}"])
+    def test_keys_are_not_in_addresses(self, url):
+        """Addresses are shown and logged: one with a password is refused, without a word of it."""
+        message = failure_of(lambda: Client(url))
+        assert "a key goes into the file of midtoken.remote.keyFile" in message
+        assert SECRET not in message
+
+    @pytest.mark.parametrize("end", ["", "/", "/v1", "/v1/"])
+    def test_the_end_may_be_that_of_openai(self, end):
+        assert Client(f"http://host:1/team{end}").url == "http://host:1/team"
+
+    def test_keys_in_the_open(self):
+        """A key over plain HTTP to another machine is worth a warning; over loopback it is not."""
+        assert Client("http://engine", Key(SECRET)).tells_key_to_others
+        assert not Client("https://engine", Key(SECRET)).tells_key_to_others
+        assert not Client("http://127.0.0.1:1", Key(SECRET)).tells_key_to_others
+        assert not Client("http://engine").tells_key_to_others
+
+
+class TestMessages:
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ('{"error": {"message": "a"}}', "a"),
+            ('{"object": "error", "message": "a"}', "a"),
+            ('{"error": "a"}', "a"),
+            ('{"detail": [{"loc": ["body"], "msg": "a"}]}', '[{"loc": ["body"], "msg": "a"}]'),
+            ('{"detail": {"message": "a"}}', "a"),
+            ("[]", None),
+            ("<html>", None),
+            ("", None),
+        ],
+    )
+    def test_shapes(self, content, message):
+        assert message_of(content) == message
+
+    def test_they_are_shown_safely(self):
+        """One line, not too long, without what a terminal would act upon, without the key."""
+        client = Client("http://engine", Key(SECRET))
+        assert client.shown(f"a\n\x1b[31mb\t{SECRET}") == "a [31mb (the key)"
+        assert len(client.shown("x" * 5000)) < 300
+
+    def test_status_and_rest(self, serve, ask):
+        """What a caller decides by: the status, and how long the engine wants to rest."""
+        engine = serve(refusal=(429, {}, {"Retry-After": "30"}))
+        completer = ask(engine)
+        with pytest.raises(RemoteError) as raised:
+            completer.complete(AT, PLAIN)
+        assert (raised.value.status, raised.value.rest_s) == (429, 30.0)
