@@ -11,9 +11,10 @@ from lsprotocol import types
 
 from server.backend import Backend, Status
 from server.client_settings import use_settings
+from server.completion_list import completion_list
 from server.explain_method import bind_explain_methods
 from server.language_server import MidtokenServer
-from server.lsp_items import inline_items, menu_items
+from server.lsp_items import inline_items
 from server.model_methods import bind_model_methods
 from server.rank_method import bind_rank_method
 from server.server_log import said_in_log
@@ -79,17 +80,11 @@ def create_server(backend: Backend) -> MidtokenServer:
             params.context.trigger_kind if params.context else types.CompletionTriggerKind.Invoked
         )
         automatic = kind is not types.CompletionTriggerKind.Invoked
-        found = await server.suggest(Wish(params.text_document.uri, params.position, automatic))
-        if found is None:
-            return None
-        server.prepare_after(found)
-        items = menu_items(found.document, found.snapshot, found.completion, server.client)
-        token = params.partial_result_token
-        if token is not None and items:  # the protocol has such a token for menus only
-            part = types.CompletionList(True, items)
-            server.protocol.notify(types.PROGRESS, types.ProgressParams(token, part))
-            items = []  # what was sent as a part must not come again
-        return types.CompletionList(True, items)
+        return await completion_list(
+            server,
+            Wish(params.text_document.uri, params.position, automatic),
+            params.partial_result_token,
+        )
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:

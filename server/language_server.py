@@ -40,6 +40,7 @@ from server.lsp_items import (
     selection_fits,
 )
 from server.messages import MessageProtocol
+from server.name_requests import NameRequests
 from server.option_layers import Problem, merge, read_workspace, sections_set
 from server.options import Options
 from server.own_methods import bind_own_methods
@@ -132,6 +133,7 @@ class MidtokenServer(LanguageServer):
         self.client = client_named(None)
         self.rhythm = Rhythm()
         self.last: Last | None = None
+        self.names = NameRequests(backend, self.documents_now)
         self.own_methods = bind_own_methods(self, backend, self.language_at)
         self.busy = BusyStatus(self.tell_busy)
         self.surroundings = Surroundings(lambda: self.documents, lambda: self.options)
@@ -297,6 +299,8 @@ class MidtokenServer(LanguageServer):
 
     def prepare_after(self, suggested: Suggested) -> None:
         """Have the model write what comes after a suggestion, if it has nothing else to do."""
+        if self.names.is_active:  # a list with names is about to be answered, and asks for it then
+            return
         request = suggested.request
         following = request_after(request, suggested.completion, self.options)
         if following is not None and request.ahead:

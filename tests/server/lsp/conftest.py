@@ -19,11 +19,11 @@ Connect = Callable[..., Awaitable[Client]]
 
 
 def settings(model: object, **sections: dict[str, Any]) -> dict[str, Any]:
-    """Options for a model: short answers, on one thread."""
+    """Options for a model: short answers, on one thread; names have tests of their own."""
     base = {
         "model": {"name": str(model)},
         "engine": {"threads": 1, "contextSize": 1024},
-        "completion": {"maxTokens": 8, "maxTokensBlock": 12},
+        "completion": {"maxTokens": 8, "maxTokensBlock": 12, "names": False},
         "trigger": {"debounce": 0, "timeBudget": 60_000},
     }
     for section, values in sections.items():
