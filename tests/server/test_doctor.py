@@ -40,6 +40,8 @@ def options(model: Path | str, **changes):
         "flash_attn": "auto",
         "lora": None,
         "lora_scale": 1.0,
+        "remote": None,
+        **dict.fromkeys(("remote_model", "remote_key_file", "remote_tokenizer"), ""),
     }
     return usual | changes
 

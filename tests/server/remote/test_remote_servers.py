@@ -1,0 +1,220 @@
+"""An engine elsewhere behind a server, the command line and the doctor."""
+
+import asyncio
+import json
+import logging
+from contextlib import asynccontextmanager
+
+import pytest
+from click.testing import CliRunner
+
+from server.backend import Backend
+from server.cli import cli
+from server.completer import CompletionOptions
+from server.errors import EngineError, MidtokenError
+from server.option_layers import merge
+from server.options import Options, RemoteSection
+from server.ranking import rank
+from server.service import Request
+from server.snapshot import Snapshot
+
+SECRET = "sk-very-secret-1234"
+AT = Snapshot("file:///a.py", 0, b"    retu", 8, "python")
+
+
+def options_of(engine, **more):
+    return Options(remote=RemoteSection(url=engine.url, **more))
+
+
+@asynccontextmanager
+async def backend_with(options):
+    """A backend that has loaded what the options name, or has failed to."""
+    backend = Backend()
+    try:
+        await backend.load(options)
+        yield backend
+    finally:
+        backend.close()
+
+
+def request(document="a", text=b"    retu"):
+    snapshot = Snapshot("file:///a.py", 0, text, len(text), "python")
+    return Request(document, snapshot, CompletionOptions(grammar="off"))
+
+
+class TestServers:
+    async def test_it_completes(self, serve, tokenizer_json):
+        """The status names engine and address; requests are answered, and then from memory."""
+        engine = serve()
+        async with backend_with(options_of(engine, tokenizer=str(tokenizer_json))) as backend:
+            assert backend.status.state == "ready"
+            assert f"vLLM 0.12.0 at {engine.url}" in backend.status.message
+            for _ in range(2):
+                completion = await backend.complete(request())
+                assert completion.items[0].text == "rn fibonacci(n - 1)"
+            typed = await backend.complete(request(text=b"    return fib"))
+            assert typed.items[0].text == "onacci(n - 1)"
+            assert len(engine.completions) == 1
+
+    async def test_nothing_is_read_ahead(self, serve, tokenizer_json):
+        """An engine that others use is not asked for what nobody wants yet."""
+        engine = serve()
+        async with backend_with(options_of(engine, tokenizer=str(tokenizer_json))) as backend:
+            await backend.complete(Request("a", AT, CompletionOptions(grammar="off"), ahead=True))
+            await asyncio.sleep(0.8)
+            assert len(engine.completions) == 1
+            assert await backend.idle_tokens() == 0
+
+    async def test_no_storm_of_requests(self, serve, tokenizer_json):
+        """While an engine is away, many requests make few; the status says what to do."""
+        engine = serve(refusal=(429, {"error": "slow down"}, {"Retry-After": "60"}))
+        async with backend_with(options_of(engine, tokenizer=str(tokenizer_json))) as backend:
+            for _ in range(20):
+                assert await backend.complete(request()) is None
+                await asyncio.sleep(0.01)
+            assert backend.status.state == "error"
+            assert (
+                "asked too often (429: slow down; it wants 60 s of rest)" in backend.status.message
+            )
+            assert len(engine.completions) == 1
+            assert engine.paths().count("/v1/models") == 1
+
+    async def test_an_engine_comes_back(self, serve, tokenizer_json):
+        """After a pause the next request asks for it again, and later ones are answered."""
+        engine = serve(refusal=(503, {"error": {"message": "Loading model"}}, {}))
+        async with backend_with(options_of(engine, tokenizer=str(tokenizer_json))) as backend:
+            assert await backend.complete(request()) is None
+            engine.refusal = None
+            await asyncio.sleep(1.1)
+            assert await backend.complete(request()) is None
+            while backend.status.state != "ready":
+                await asyncio.sleep(0.02)
+            assert (await backend.complete(request())).items
+
+    async def test_a_wrong_address(self, caplog):
+        """One sentence, and no trace in the log."""
+        caplog.set_level(logging.DEBUG, "midtoken")
+        async with backend_with(Options(remote=RemoteSection(url="localhost"))) as backend:
+            assert backend.status.state == "error"
+            assert "midtoken.remote.url is not an address" in backend.status.message
+            assert "Traceback" not in caplog.text
+
+    async def test_another_engine_is_another_model(self, serve):
+        """Changing what is asked loads anew; changing nothing of it does not."""
+        engine = serve()
+        async with backend_with(options_of(engine)) as backend:
+            assert backend.runs(options_of(engine))
+            assert not backend.runs(options_of(engine, model="another"))
+            assert not backend.runs(Options())
+
+    async def test_newer_requests_stop_older_ones(self, serve, tokenizer_json):
+        """A request that nobody waits for any more closes its connection."""
+        engine = serve(wish="    return n", goes_on=True, chunk=1)
+        async with backend_with(options_of(engine, tokenizer=str(tokenizer_json))) as backend:
+            older = asyncio.ensure_future(backend.complete(request()))
+            while not engine.completions:
+                await asyncio.sleep(0.01)
+            newer = asyncio.ensure_future(backend.complete(request(text=b"    prin")))
+            assert await older is None
+            assert await asyncio.to_thread(engine.left.wait, 5)
+            newer.cancel()
+
+
+class TestSettings:
+    @pytest.mark.parametrize("name", ["url", "api", "model", "keyFile", "keyVariable", "tokenizer"])
+    def test_a_workspace_sets_nothing(self, name):
+        """Where text is sent, and which file or variable is read, is the user's business."""
+        value = "vllm" if name == "api" else "x"
+        options, problems = merge([("/w/midtoken.toml", {"remote": {name: value}})])
+        assert options.remote == RemoteSection()
+        assert "can't be set by a workspace" in str(problems[0])
+
+        options, problems = merge([("initializationOptions", {"remote": {name: value}})])
+        assert options.remote != RemoteSection()
+        assert not problems
+
+    def test_no_option_holds_a_key(self):
+        """Options end up in settings files, which are shared and backed up."""
+        assert not {"key", "token", "password"} & set(RemoteSection.__annotations__)
+
+
+class TestRanking:
+    def test_it_is_refused(self, serve, ask):
+        """Names are ranked by probabilities that an engine elsewhere does not give."""
+        completer = ask(serve())
+        with pytest.raises(EngineError, match="names can't be ranked by"):
+            rank(completer, AT, ["return"])
+        with pytest.raises(EngineError, match="gives text alone"):
+            completer.engine.open([1])
+
+
+class TestCommands:
+    @pytest.fixture
+    def document(self, tmp_path):
+        path = tmp_path / "a.py"
+        path.write_bytes(b"    retu")
+        return path
+
+    def run(self, *arguments):
+        return CliRunner().invoke(cli, arguments)
+
+    def test_complete(self, serve, document, tokenizer_json):
+        engine = serve()
+        result = self.run(
+            *("complete", f"{document}:1:9", "--remote", engine.url),
+            *("--remote-tokenizer", str(tokenizer_json)),
+        )
+        assert result.output == "rn fibonacci(n - 1)\n"
+
+    def test_json(self, serve, document):
+        """The report says which engine it was, and that it is elsewhere."""
+        engine = serve()
+        result = self.run("complete", f"{document}:1:9", "--remote", engine.url, "--json")
+        found = json.loads(result.output)
+        assert found["items"][0]["text"] == "rn fibonacci(n - 1)"
+        assert found["model"]["remote"] is True
+        assert found["model"]["backend"] == f"vLLM 0.12.0 at {engine.url}"
+        assert found["healing"]["mode"] == "align"
+
+    def test_errors(self, document, serve, monkeypatch):
+        """The key of the environment is sent, and shown nowhere."""
+        monkeypatch.setenv("MIDTOKEN_API_KEY", SECRET)
+        engine = serve(key="another")
+        result = self.run("--verbose", "complete", f"{document}:1:9", "--remote", engine.url)
+        assert isinstance(result.exception, MidtokenError)
+        assert "refuses the key" in str(result.exception)
+        assert engine.requests[0][1]["Authorization"] == f"Bearer {SECRET}"
+        assert SECRET not in str(result.exception) + result.output
+
+    @pytest.mark.parametrize("arguments", [["--remote", ""], ["--remote-model", "x"]])
+    def test_half_an_engine(self, document, arguments):
+        result = self.run("complete", f"{document}:1:9", *arguments)
+        assert isinstance(result.exception, MidtokenError)
+        assert "--remote" in str(result.exception)
+
+    def checks(self, *arguments):
+        output = self.run("doctor", "--json", *arguments).stdout
+        return {one["name"]: one for one in json.loads(output)["checks"]}
+
+    def test_doctor(self, serve):
+        """It tells engine, model, and whether healing works there."""
+        engine = serve(wish="    return celsius * 9 / 5 + 32\n")
+        checks = self.checks("--remote", engine.url)
+        assert checks["engine"]["facts"]["url"] == engine.url
+        assert checks["trial"]["facts"] | {"total_ms": 0} == {
+            "text": "ius * 9 / 5 + 32",
+            "healed": True,
+            "total_ms": 0,
+        }
+        assert checks["vocabulary"]["state"] == "note"
+        assert "model file" not in checks
+
+    def test_doctor_of_an_engine_that_can_not_heal(self, serve):
+        checks = self.checks("--remote", serve(knows=(), unforced="ius").url)
+        assert checks["trial"]["state"] == "warning"
+        assert "unhealed" in checks["trial"]["found"]
+
+    def test_doctor_without_an_engine(self):
+        checks = self.checks("--remote", "http://127.0.0.1:9")
+        assert checks["engine"]["state"] == "problem"
+        assert "start it" in checks["engine"]["found"]
