@@ -237,9 +237,9 @@ class Backend:
             return 0
         return await self._worker.info(lambda completer: completer.ahead.tokens)
 
-    def close(self) -> None:
-        """Stop and free the model."""
-        self._worker.close()
+    def close(self, timeout: float = 5.0) -> None:
+        """Stop and free the model; waits so many seconds. May be called again."""
+        self._worker.close(timeout)
 
     def _fail(self, error: Exception) -> None:
         message = str(error)

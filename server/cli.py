@@ -32,6 +32,7 @@ from server.cli_options import (
 from server.commands import model
 from server.errors import Cancelled, MidtokenError, UsageError
 from server.rank_cli import bench_rank, rank
+from server.serve_cli import connect, serve, serve_joined
 from server.visible import VisibleFormatter, visible
 
 
@@ -47,6 +48,9 @@ def cli(verbose: bool) -> None:
 
 cli.add_command(model)
 cli.add_command(rank)
+cli.add_command(serve)
+cli.add_command(serve_joined)
+cli.add_command(connect)
 
 
 @cli.command(cls=LocationCommand)
@@ -103,21 +107,6 @@ def explain(location: str, **options: Unpack[ExplainArguments]) -> None:
     from server.explain_command import run_explain
 
     run_explain(location, options)
-
-
-@cli.command()
-@click.option("--stdio", is_flag=True, help="Over standard input and output (the default).")
-@click.option("--tcp", metavar="HOST:PORT", help="For several editors, on a port of this machine.")
-def serve(stdio: bool, tcp: str | None) -> None:
-    """Run the language server; editors start it themselves."""
-    from server.serving import serve_stdio, serve_tcp
-
-    if stdio and tcp:
-        raise UsageError("choose one of --stdio and --tcp")
-    if tcp:
-        serve_tcp(tcp)
-    else:
-        serve_stdio()
 
 
 @cli.command()

@@ -42,6 +42,10 @@ from server.positions import (
 from server.snapshot import Snapshot, language_of, line_starts
 from server.workspace.context import Material
 
+MOST_DOCUMENTS, MOST_BYTES = 1000, 1 << 28
+"""Of one editor. Nobody works in so many; each one costs memory, with its text as a snapshot twice.
+Five files of 50 MB are followed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -101,6 +105,11 @@ class Document:
     def text(self) -> bytes:
         """The document as the client has it; lone surrogates take three bytes (`positions`)."""
         return bytes(self._text)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the text."""
+        return len(self._text)
 
     @property
     def line_count(self) -> int:
@@ -208,7 +217,10 @@ class Document:
 
 
 class Documents:
-    """The documents that one client has open, found by any spelling of their address."""
+    """The documents that one client has open, found by any spelling of their address.
+
+    At most `MOST_DOCUMENTS` with `MOST_BYTES` of text together: what is more is not open.
+    """
 
     def __init__(self, encoding: Encoding) -> None:
         self.encoding = encoding
@@ -221,9 +233,18 @@ class Documents:
         return iter(self._open.values())
 
     def open(self, uri: str, text: str, version: int, language: str) -> Document:
-        """Begin with a document; one that was open already is replaced."""
-        document = Document(uri, text, version, language, self.encoding)
-        self._open[uri_key(uri)] = document
+        """Begin with a document; one that was open already is replaced.
+
+        Raises DocumentError, and forgets it, if that would be too many or too much text.
+        """
+        key = uri_key(uri)
+        self._open.pop(key, None)
+        if len(self._open) >= MOST_DOCUMENTS:
+            raise DocumentError(
+                f"{MOST_DOCUMENTS} documents are open, and no more are followed: close some"
+            )
+        document = self._open[key] = Document(uri, text, version, language, self.encoding)
+        self._check_size(document)
         return document
 
     def find(self, uri: str) -> Document:
@@ -238,13 +259,27 @@ class Documents:
         return self._open.get(uri_key(document.uri)) is document
 
     def change(self, uri: str, version: int, changes: Sequence[Change]) -> VersionStep:
-        """Edit a document (`Document.apply`). Raises DocumentError if it is not open."""
-        return self.find(uri).apply(version, changes)
+        """Edit a document (`Document.apply`).
+
+        Raises DocumentError if it is not open, or no more, since there is too much text now.
+        """
+        document = self.find(uri)
+        step = document.apply(version, changes)
+        self._check_size(document)
+        return step
 
     def close(self, uri: str) -> None:
         """Forget a document and free its text. Raises DocumentError if it is not open."""
         if self._open.pop(uri_key(uri), None) is None:
             raise _not_open(uri)
+
+    def _check_size(self, newest: Document) -> None:
+        if sum(each.size for each in self._open.values()) > MOST_BYTES:
+            self.close(newest.uri)
+            raise DocumentError(
+                f"{_shown(newest.uri)} is followed no more: the open documents are larger than "
+                f"{MOST_BYTES >> 20} MiB together"
+            )
 
 
 def uri_key(uri: str) -> bytes:
@@ -272,5 +307,8 @@ def _decoded_byte(encoded: re.Match[bytes]) -> bytes:
 
 
 def _not_open(uri: str) -> DocumentError:
-    shown = uri if uri.isprintable() and uri else ascii(uri)
-    return DocumentError(f"{shown} is not open: the editor must open it (didOpen) first")
+    return DocumentError(f"{_shown(uri)} is not open: the editor must open it (didOpen) first")
+
+
+def _shown(uri: str) -> str:
+    return uri if uri.isprintable() and uri else ascii(uri)

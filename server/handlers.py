@@ -13,6 +13,7 @@ from server.backend import Backend, Status
 from server.client_settings import use_settings
 from server.completion_list import completion_list
 from server.explain_method import bind_explain_methods
+from server.hosting import ALONE, Hosting
 from server.language_server import MidtokenServer
 from server.lsp_items import inline_items
 from server.model_methods import bind_model_methods
@@ -21,10 +22,11 @@ from server.server_log import said_in_log
 from server.wishes import Wish
 
 
-def create_server(backend: Backend) -> MidtokenServer:
+def create_server(backend: Backend, hosting: Hosting = ALONE) -> MidtokenServer:
     """A server for one connection, with all handlers bound."""
-    server = MidtokenServer(backend)
-    bind_model_methods(server, lambda: server.model_options.model.name)
+    server = MidtokenServer(backend, hosting)
+    if not hosting.remote:
+        bind_model_methods(server, lambda: server.model_options.model.name)
     bind_explain_methods(server, backend, lambda: server.last, server.request_at)
     bind_rank_method(server, backend, server.request_at, server.documents_now, server.is_current)
 
@@ -95,8 +97,10 @@ def create_server(backend: Backend) -> MidtokenServer:
     def shutdown(_: None) -> None:
         server.own_methods.notes.write()  # at once: an `exit` right after it cancels what waits
 
-    @server.command("midtoken.restartModel")
-    async def restart() -> None:
-        await backend.load(server.model_options)
+    if not hosting.remote:
+
+        @server.command("midtoken.restartModel")
+        async def restart() -> None:
+            await backend.load(server.model_options)
 
     return server

@@ -30,6 +30,7 @@ from server.documents import Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
 from server.explain_method import Last
 from server.grammar.languages import prepare
+from server.hosting import ALONE, Hosting, moved_elsewhere
 from server.idle import Where
 from server.loading_progress import LoadingProgress
 from server.lsp_items import (
@@ -41,7 +42,7 @@ from server.lsp_items import (
 )
 from server.messages import MessageProtocol
 from server.name_requests import NameRequests
-from server.option_layers import Problem, merge, read_workspace, sections_set
+from server.option_layers import GUEST, HOST, Problem, merge, read_workspace, sections_set
 from server.options import Options
 from server.own_methods import bind_own_methods
 from server.positions import Encoding, Position, choose_encoding
@@ -83,11 +84,15 @@ class Protocol(MessageProtocol):
         """Begin with a document."""
         opened = params.text_document
         self._server.backend.service.forget(self._server.document_key(opened.uri))
-        self._server.documents.open(
-            opened.uri, opened.text, opened.version, str(opened.language_id or "")
-        )
+        try:
+            document = self._server.documents.open(
+                opened.uri, opened.text, opened.version, str(opened.language_id or "")
+            )
+        except DocumentError as error:
+            logger.warning("%s", error)
+            self._server.tell_once(str(error), "too many documents")
+            return
         self._server.prepare_grammar(opened.uri)
-        document = self._server.documents.find(opened.uri)
         self._server.surroundings.at(document, 0)
         self._server.read_ahead(document, spot_in_new(document, self._server.options))
 
@@ -124,10 +129,14 @@ class MidtokenServer(LanguageServer):
 
     protocol: Protocol
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, hosting: Hosting = ALONE) -> None:
         prepare_log()
         super().__init__("midtoken", __version__, protocol_cls=Protocol, max_workers=2)
         self.backend = backend
+        self.hosting = hosting
+        self.protocol.longest_message = hosting.longest_message
+        if hosting.remote:
+            self.protocol.object_hook = moved_elsewhere
         self.options = Options()
         self.documents = Documents(choose_encoding(None))
         self.client = client_named(None)
@@ -160,12 +169,20 @@ class MidtokenServer(LanguageServer):
         self._layers.update(layers)
         found: list[tuple[str, object]] = []
         problems: list[Problem] = []
+        if self.hosting.settings:
+            found.append((HOST, self.hosting.settings))
         if self._folder is not None:
             layer, problems = read_workspace(self._folder)
             found.append(layer)
-        found += self._layers.items()
+        guest = GUEST if self.hosting.remote else None
+        found += [(guest or name, content) for name, content in self._layers.items()]
         self.options, others = merge(found)
         self._chooses_model |= not sections_set(found).isdisjoint({"model", "engine"})
+        if self._chooses_model and self._is_overruled:
+            self.tell_once(
+                "other editors use this server's model, so yours is not loaded: name it in "
+                "`initializationOptions`, and start the server of this editor again"
+            )
         unwritable = set_log(self.options.logging)
         if unwritable and self.tell_once(unwritable):
             logger.warning("%s", unwritable)
@@ -185,7 +202,15 @@ class MidtokenServer(LanguageServer):
     def model_options(self) -> Options:
         """The options to run the model with. An editor that sets none of these takes what runs."""
         running = self.backend.options
-        return self.options if self._chooses_model or running is None else running
+        if running is None or (self._chooses_model and not self._is_overruled):
+            return self.options
+        return running
+
+    @property
+    def _is_overruled(self) -> bool:
+        """Whether other editors need a model that these settings would replace."""
+        others = self.backend.listeners - {self.tell_status}
+        return bool(self.hosting.keeps_model and others and not self.backend.runs(self.options))
 
     def leave(self) -> None:
         """The connection has ended: nothing of it stays."""

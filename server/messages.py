@@ -17,7 +17,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from lsprotocol import types
@@ -48,6 +48,10 @@ class Reader(Protocol):
 class MessageProtocol(LanguageServerProtocol):
     """pygls' protocol, with an answer for everything."""
 
+    longest_message: int | None = None
+    """Bytes; a longer message is answered with an error and ends the connection. None for any."""
+    object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """What is made of every object in a message before anybody looks at it."""
     _begun = False
     """Whether `initialize` was carried out."""
 
@@ -64,6 +68,11 @@ class MessageProtocol(LanguageServerProtocol):
                     logger.warning("what arrives is HTTP: the connection is given up")
                     return
                 elif length and not header.strip():
+                    if self.longest_message is not None and length > self.longest_message:
+                        longest = f"{self.longest_message >> 20} MiB"
+                        wrong = f"the message is too long: {longest} are allowed here"
+                        self._refuse({"id": None}, types.ErrorCodes.InvalidRequest, wrong)
+                        return
                     if length <= LONGEST_MESSAGE:
                         self.read(await reader.readexactly(length))
                         # Its handler looks at the document before the next message may edit it.
@@ -79,7 +88,7 @@ class MessageProtocol(LanguageServerProtocol):
     def read(self, body: bytes) -> None:
         """Handle one message. What can't be is answered with an error."""
         try:
-            data = json.loads(body)
+            data = json.loads(body, object_hook=self.object_hook)
         except (ValueError, RecursionError) as error:
             self._refuse(None, types.ErrorCodes.ParseError, f"the message is no JSON: {error}")
             return

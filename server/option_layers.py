@@ -32,8 +32,15 @@ from server.option_table import OVERRIDABLE, OVERRIDES, TABLE, Option
 from server.options import ADDED, Options, joined, value_of, with_values
 from server.plain_files import MISSING, fault_of
 
+HOST = "--settings"
+"""The layer of whoever started the server."""
+
+GUEST = "this editor's settings"
+"""The layer of an editor that runs on another machine than the server."""
+
 EDITOR_LAYERS = frozenset(
     {
+        HOST,
         "command line",
         "initializationOptions",
         "workspace/configuration",
@@ -199,6 +206,13 @@ class _Reader:
     def _checked(self, key: str, full: str, value: object, kept: object) -> dict[str, object]:
         """The value of a key, or nothing and a problem."""
         row = TABLE[key]
+        if row.user_only and self.layer == GUEST:
+            self._problem(
+                "",
+                "those of the model, the engine, logs and grammar files have no effect: "
+                "whoever runs the server, which is on another machine, decides these",
+            )
+            return {}
         if row.user_only and self.layer not in EDITOR_LAYERS:
             self._problem(
                 full,

@@ -39,8 +39,9 @@ WORTH = 0.5
 COVERED = 0.75
 """While the model goes on, a prompt of which this part is on disk is not written."""
 
-FINISH_S = 1.0
-"""When the model ends, nothing is begun after so long: editors wait two seconds for a server."""
+FINISH_S = 0.5
+"""When the model ends, nothing is begun after so long: editors wait two seconds for a server, and
+who ends it by a signal expects that within one."""
 
 DOCUMENTS = 4
 """Documents whose last prompts are noted: as many as the engine has slots."""

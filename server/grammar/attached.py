@@ -16,6 +16,9 @@ from urllib.request import url2pathname
 
 from server.possessive import re
 
+ELSEWHERE = "elsewhere:"
+"""The beginning of addresses of documents on other machines, whose paths mean nothing here."""
+
 
 def attached(uri: str, language: str, configured: Mapping[str, str]) -> Path | None:
     """The file for a document; None if none is configured. Nothing is read.

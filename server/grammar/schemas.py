@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from server.errors import GrammarError
 from server.grammar import templates
-from server.grammar.attached import attached, path_of, version_of
+from server.grammar.attached import ELSEWHERE, attached, path_of, version_of
 from server.grammar.json_grammar import JSONC
 from server.grammar.json_schema import Schema, compile_schema
 from server.grammar.json_window import has_comments, is_at_top, schema_window
@@ -71,7 +71,7 @@ def with_schema(path: Path, ladder: Ladder) -> Ladder:
 
 def _named(uri: str, head: bytes) -> Path | None:
     """The file that a document names as its schema, if it does."""
-    found = _NAMED.search(head)
+    found = None if uri.startswith(ELSEWHERE) else _NAMED.search(head)
     if not found or not is_at_top(head[: found.start()]):
         return None
     try:
