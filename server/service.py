@@ -74,6 +74,8 @@ class Request:
     """Whether more may be read there when the model has nothing to do."""
     caution: Caution = BOLD
     """How sure what is shown has to be. What is remembered does not depend on it."""
+    most: int | None = None
+    """How many continuations are shown at most, of those that are known; None for all."""
     connection: Hashable = None
     """Whose wish it is: connections take turns at the model."""
 
@@ -195,7 +197,7 @@ class Service:
             found = await self._wait(job, request, wanted, mine)
             if found is not None and self._newest.get(request.document) == mine:
                 since, left = found
-                completion = present_all(request.snapshot, since, left, request.caution)
+                completion = self._shown(request, since, left)
                 if job.is_open or _is_answer(completion, since, left):
                     return completion
         self.counts.superseded += 1
@@ -251,11 +253,15 @@ class Service:
                 if not _has_enough(left, since, request.options.candidates):
                     continue
                 left = replace(left, evaluated=0)
-                completion = present_all(request.snapshot, since, left, request.caution)
+                completion = self._shown(request, since, left)
                 if _is_answer(completion, since, left):
                     self._memory.use(key, found)
                     return completion
         return None
+
+    @staticmethod
+    def _shown(request: Request, since: bytes, left: Answer) -> Completion:
+        return present_all(request.snapshot, since, left, request.caution, request.most)
 
     def _join(self, request: Request, wanted: Wanted) -> _Job | None:
         job = self._jobs.get(request.document)

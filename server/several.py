@@ -15,7 +15,11 @@ from server.snapshot import Snapshot
 
 
 def present_all(
-    snapshot: Snapshot, since: bytes, left: Answer, caution: Caution = BOLD
+    snapshot: Snapshot,
+    since: bytes,
+    left: Answer,
+    caution: Caution = BOLD,
+    most: int | None = None,
 ) -> Completion:
     """What is shown of an answer of which a part may have been typed since it was asked for.
 
@@ -24,6 +28,7 @@ def present_all(
         since: What has been typed; line ends as LF.
         left: The rest of the answer.
         caution: How sure it has to be.
+        most: How many are shown at most; None for all.
     """
     completion = present_after(snapshot, since, replace(left, others=()), caution)
     if not completion.items or not left.others:
@@ -32,7 +37,7 @@ def present_all(
     for other in left.others:
         answer = replace(left, generation=other.generation, fits=other.fits, others=())
         items += present_after(snapshot, since, answer, caution).items
-    return replace(completion, items=merged(items))
+    return replace(completion, items=merged(items)[:most])
 
 
 def merged(items: list[Item]) -> tuple[Item, ...]:

@@ -62,15 +62,15 @@ def request_of(
     wanted = completion_options(options, snapshot.language, snapshot, material)
     options = options.for_language(snapshot.language)
     ahead = options.engine.idle_work
+    most = options.completion.candidates
     if not wish.automatic:
-        wanted = replace(wanted, candidates=options.completion.candidates)
-        return Request(document, snapshot, wanted, ahead=ahead)
+        return Request(document, snapshot, replace(wanted, candidates=most), ahead=ahead, most=most)
     trigger = options.trigger
     usual = GPU_PATIENCE_MS if offloaded else CPU_PATIENCE_MS
     patience = usual if trigger.time_budget == "auto" else trigger.time_budget
     delay = pause() if trigger.debounce == "auto" else trigger.debounce / 1e3
     caution = Caution(trigger.min_confidence, options.completion.stop_unsure)
-    return Request(document, snapshot, wanted, patience / 1e3, delay, ahead, caution)
+    return Request(document, snapshot, wanted, patience / 1e3, delay, ahead, caution, most)
 
 
 def request_after(request: Request, completion: Completion, options: Options) -> Request | None:
