@@ -51,6 +51,9 @@ from server.remote.served import (
 MOST_BYTES = 1 << 28
 """A larger `tokenizer.json` is none."""
 
+USUAL = {"pre": "prefix", "suf": "suffix", "mid": "middle", "pad": "pad"}
+"""llama.cpp's short names of marks, and the longer ones that vocabularies have."""
+
 SENTENCEPIECE = 1
 """llama.cpp's number of the kind of vocabulary that puts a blank before a text, by default."""
 
@@ -116,7 +119,7 @@ def from_json(path: Path, model: str) -> Known:
             f"{named} is not made of bytes: set midtoken.remote.tokenizer to a GGUF file of the "
             "model, or to nothing"
         )
-    fim = fim_tokens({}, vocabulary, model)
+    fim = fim_tokens(_usual_marks(vocabulary), vocabulary, model)
     marks = fim.marks if fim else frozenset()
     vocabulary = vocabulary.with_control(marks)
     # What the tokenizer puts before a text, it puts before any other one, too.
@@ -187,7 +190,7 @@ def from_engine(client: Client, found: Found) -> Known:
     served = ServedEncode(ask, vocabulary, cuts_marks=not is_llama)
     encode = RememberedEncode(served)
     learn_marks(client, found.kind, found.model, vocabulary)
-    fim = fim_tokens({}, vocabulary, found.model)
+    fim = fim_tokens(_usual_marks(vocabulary), vocabulary, found.model)
     marks = fim.marks if fim else frozenset()
     return Known(
         Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, None),
@@ -199,6 +202,13 @@ def from_engine(client: Client, found: Found) -> Known:
         whole=False,
         prefetch=served.prefetch,
     )
+
+
+def _usual_marks(vocabulary: Vocabulary) -> dict[str, int]:
+    """The marks that many families share, as llama.cpp would announce them."""
+    names = {key: f"<|fim_{name}|>" for key, name in USUAL.items()}
+    found = {key: token_named(vocabulary, name) for key, name in names.items()}
+    return {key: token for key, token in found.items() if token is not None}
 
 
 def _ends(vocabulary: Vocabulary) -> frozenset[int]:
