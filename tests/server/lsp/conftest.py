@@ -31,10 +31,12 @@ def settings(model: object, **sections: dict[str, Any]) -> dict[str, Any]:
     return base
 
 
-async def start_process(*arguments: str, stderr: int) -> asyncio.subprocess.Process:
-    """The server as a process of its own, talking over pipes."""
+async def start_process(
+    *arguments: str, stderr: int, command: str = "serve"
+) -> asyncio.subprocess.Process:
+    """The server as a process of its own, or one that passes on to it, talking over pipes."""
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "server.cli", "serve", *arguments),
+        *(sys.executable, "-m", "server.cli", command, *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=stderr,

@@ -271,3 +271,14 @@ async def test_other_machines_fetch_nothing(backend, team, method):
             "midtoken.showReport",
             "midtoken.openReport",
         ]
+
+
+async def test_a_wrong_length_where_there_is_no_limit(backend, tiny_file):
+    """An editor that is alone with its server loses a message, and not the connection."""
+    async with hosted(backend, Hosting()) as connect:
+        client = await connect(settings(tiny_file()))
+        client.send_raw(b"Content-Length: 99999999999999\r\n\r\n\n")
+        client.notify("$/lost", {})
+
+        client.open(URI, "import o")
+        assert await client.inline(URI, (0, 8))

@@ -1,0 +1,60 @@
+"""SIGTERM: a server ends in order and at once, whatever it is doing."""
+
+import asyncio
+import signal
+
+import pytest
+
+from tests.server.lsp.client import Client
+from tests.server.lsp.conftest import own_server, settings, start_process
+from tests.server.lsp.editors import NEOVIM_12
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+URI = "file:///a.py"
+ENDLESS = {"completion": {"maxTokens": 5000, "maxTokensBlock": 5000}}
+
+
+async def test_while_it_waits_for_the_editor(tiny_file):
+    """Its input is open, and nothing comes."""
+    async with own_server() as (client, process):
+        client.settings = None
+        await client.begin(NEOVIM_12, settings(tiny_file()))
+        await client.ready()
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+
+
+async def test_while_it_writes(tiny_file):
+    """The model is in the middle of a text; the request has no answer, and the process is gone."""
+    async with own_server() as (client, process):
+        client.settings = None
+        await client.begin(NEOVIM_12, settings(tiny_file(), **ENDLESS))
+        await client.ready()
+        client.open(URI, "class Stop:\n\nself.")
+        asked = client.send_inline(URI, (2, 5))
+        await client.until(lambda: client.states()[-1] == "busy")
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+        assert asked not in client.answers
+
+
+async def test_several_editors(tiny_file):
+    """All connections of a server on a port end, and nothing is printed."""
+    process = await start_process("--tcp", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE)
+    port = int((await process.stderr.readline()).rsplit(b":", 1)[1])
+    clients = [Client(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(3)]
+    for client in clients:
+        client.settings = None
+        await client.begin(NEOVIM_12, settings(tiny_file(), **ENDLESS))
+        await client.ready()
+        client.open(URI, "class Stop:\n\nself.")
+        client.send_inline(URI, (2, 5))
+    await clients[0].until(lambda: "busy" in clients[0].states())
+    process.send_signal(signal.SIGTERM)
+
+    assert await process.wait() == 0
+    assert await process.stderr.read() == b""
+    for client in clients:
+        await client.end()
+        assert client.reader.at_eof()

@@ -1,0 +1,210 @@
+"""`midtoken serve --shared` and `midtoken connect`: processes that pass on what editors say."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.server.lsp.client import PATIENCE_S, Client
+from tests.server.lsp.conftest import settings, start_process
+from tests.server.lsp.editors import NEOVIM_12
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+URI = "file:///a.py"
+DEVNULL, PIPE = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
+TOKEN = "0123456789abcdef-secret"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """A folder of midtoken's own; what is still shared in it after a test is ended."""
+    monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path))
+    yield tmp_path
+    for server in servers(tmp_path):
+        os.kill(server, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def proxies(*arguments: str, count: int = 1, stderr: int = DEVNULL):
+    """Processes as editors start them, at once; pairs of a client and its process."""
+    started = []
+    try:
+        for _ in range(count):
+            process = await start_process(*arguments, stderr=stderr)
+            started.append((Client(process.stdout, process.stdin), process))
+        yield started
+    finally:
+        for _, process in started:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+def servers(home: Path) -> list[int]:
+    """The processes of the servers that can be found."""
+    return [json.loads(path.read_text())["pid"] for path in (home / "run").glob("*.json")]
+
+
+async def begin(client: Client, model: Path, **sections) -> None:
+    """Begin as an editor, and see that it works."""
+    client.settings = None
+    await client.begin(NEOVIM_12, settings(model, **sections))
+    await client.ready()
+    await works(client)
+
+
+async def works(client: Client) -> None:
+    client.open(URI, "import o")
+    assert await client.inline(URI, (0, 8))
+
+
+async def until_gone(process: int) -> None:
+    """Wait until a process is no more; one that has ended and was not asked for counts as gone."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                state = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0]
+            except (FileNotFoundError, ProcessLookupError):
+                return
+            if state == "Z":
+                return
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
+async def test_many_at_once(home, tiny_file):
+    """Of editors that start together one starts the server; it ends after the last has left."""
+    async with proxies("--shared", "--linger", "0", count=4) as started:
+        await asyncio.gather(*(begin(client, tiny_file()) for client, _ in started))
+        [server] = servers(home)
+        assert len(list((home / "run").glob("*.sock"))) == 1
+
+        for number, (client, process) in enumerate(started):
+            await works(client)
+            assert await client.request("shutdown") is None
+            if number % 2:
+                client.notify("exit")
+            else:
+                process.stdin.close()
+            assert await process.wait() == 0
+        await until_gone(server)
+    assert {path.suffix for path in (home / "run").iterdir()} == {".lock", ".log"}
+
+
+async def test_the_server_is_killed(home, tiny_file):
+    """Its editors' processes end with 1 at once; started again, they have a new server."""
+    async with proxies("--shared", count=2, stderr=PIPE) as started:
+        for client, _ in started:
+            await begin(client, tiny_file(), completion={"maxTokens": 5000, "maxTokensBlock": 5000})
+        started[0][0].open(URI, "class Killed:\n\nself.")
+        started[0][0].send_inline(URI, (2, 5))
+        await started[0][0].until(lambda: "busy" in started[0][0].states())
+        [server] = servers(home)
+        os.kill(server, signal.SIGKILL)
+        for _, process in started:
+            said = await process.stderr.read()
+            assert await process.wait() == 1
+            assert said == b"midtoken: the server has ended; start it again\n"
+
+    async with proxies("--shared") as [(client, _)]:
+        await begin(client, tiny_file())
+        assert servers(home) != [server]
+
+
+async def test_the_server_is_told_to_end(home, tiny_file):
+    """SIGTERM while it writes for somebody: it lets go of its socket and its file."""
+    async with proxies("--shared") as [(client, process)]:
+        await begin(client, tiny_file(), completion={"maxTokens": 5000, "maxTokensBlock": 5000})
+        client.open(URI, "class Ended:\n\nself.")
+        client.send_inline(URI, (2, 5))
+        await client.until(lambda: "busy" in client.states())
+        [server] = servers(home)
+        os.kill(server, signal.SIGTERM)
+        assert await process.wait() == 1
+        await until_gone(server)
+    assert {path.suffix for path in (home / "run").iterdir()} == {".lock", ".log"}
+
+
+async def test_nothing_can_be_shared(home, tiny_file):
+    """Where there is no folder for it, an editor has a server of its own, and is told why."""
+    (home / "run").write_text("not a folder")
+    async with proxies("--shared", stderr=PIPE) as [(client, process)]:
+        await begin(client, tiny_file())
+        process.stdin.close()
+        assert await process.wait() == 0
+        assert b"a server of its own" in await process.stderr.read()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1, and its key, made by openssl."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    folder = tmp_path_factory.mktemp("tls")
+    paths = folder / "cert.pem", folder / "key.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+            *("-out", paths[0], "-keyout", paths[1]),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return paths
+
+
+async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch):
+    """A server on all addresses, with its own settings: editors reach it by token and TLS."""
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+    team = tmp_path / "team.toml"
+    model = str(tiny_file())
+    team.write_text(
+        f'[model]\nname = "{model}"\n[engine]\nthreads = 1\ncontextSize = 1024\nwarmStart = 0\n'
+    )
+    serving = await start_process(
+        *("--tcp", "0.0.0.0:0", "--token-file", str(token), "--settings", str(team)),
+        *("--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1])),
+        stderr=PIPE,
+    )
+    try:
+        said = (await serving.stderr.readline()).decode()
+        assert "with TLS and with a token" in said
+        address = f"127.0.0.1:{said.rsplit(':', 1)[1].strip()}"
+
+        process = await _connecting(address, certificate[0], TOKEN)
+        client = Client(process.stdout, process.stdin)
+        client.settings = None
+        await client.begin(NEOVIM_12, {})
+        await client.ready()
+        await works(client)
+        process.stdin.close()
+        assert await process.wait() == 0
+
+        process = await _connecting(address, certificate[0], TOKEN + "x")
+        client = Client(process.stdout, process.stdin)
+        await client.until(lambda: bool(client.messages()))
+        assert "the token is wrong" in client.messages()[0]
+        assert await process.wait() == 1
+    finally:
+        serving.terminate()
+        assert await serving.wait() == 0
+
+
+async def _connecting(address: str, authority: Path, token: str) -> asyncio.subprocess.Process:
+    os.environ["MIDTOKEN_TOKEN"] = token
+    try:
+        return await start_process(
+            address, "--tls-ca", str(authority), command="connect", stderr=DEVNULL
+        )
+    finally:
+        del os.environ["MIDTOKEN_TOKEN"]
