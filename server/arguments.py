@@ -25,6 +25,7 @@ class RequestArguments(EngineArguments):
     grammar: str
     prompt: str
     max_tokens: int
+    candidates: int
     context_tokens: int | None
     stdin_filename: str | None
     temperature: float
@@ -48,6 +49,15 @@ class RemoteArguments(TypedDict):
 
 class DoctorArguments(EngineArguments, RemoteArguments):
     """Options of `midtoken doctor`."""
+
+
+class TeamArguments(RemoteArguments):
+    """Options of `midtoken bench team`."""
+
+    users: str
+    keys: int
+    seed: int
+    as_json: bool
 
 
 class CompleteArguments(RequestArguments, RemoteArguments):
@@ -88,6 +98,21 @@ class RankBenchArguments(EngineArguments):
 
     places: int
     seed: int
+    as_json: bool
+
+
+class ConfidenceBenchArguments(EngineArguments):
+    """Options of `midtoken bench confidence`."""
+
+    places: int
+    languages: tuple[str, ...]
+    projects: tuple[str, ...]
+    quick: bool
+    minutes: float | None
+    fit: bool
+    out: str
+    seed: int
+    context_tokens: int
     as_json: bool
 
 

@@ -128,6 +128,13 @@ def request_options(command: Command) -> Command:
         ),
         click.option("--max-tokens", type=click.IntRange(1), default=64, show_default=True),
         click.option(
+            "--candidates",
+            type=click.IntRange(1, 10),
+            default=1,
+            show_default=True,
+            help="The most different continuations.",
+        ),
+        click.option(
             "--context-tokens",
             type=click.IntRange(0),
             help="Tokens of text to read around the cursor.",

@@ -31,7 +31,7 @@ from server.models import store
 from server.models.catalog import CATALOG
 from server.options import RemoteSection
 from server.remote.arguments import remote_of, settings_of
-from server.report import Completion
+from server.report import Completion, percent
 from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document
 from server.via_server import complete_via_server, completion_settings, server_settings
 from server.visible import visible
@@ -58,7 +58,7 @@ def run_completion(location: str, options: CompleteArguments) -> None:
             path = model_path(options["model_name"], yes=options["yes"])
             settings |= server_settings(path, engine)
         answer = asyncio.run(complete_via_server(snapshot, settings, options["server"]))
-        _print_answer(answer, as_json=options["as_json"])
+        _print_answer(answer, candidates=request.candidates, as_json=options["as_json"])
         return
     file = None if remote else model_path(options["model_name"], yes=options["yes"])
     streamed = bytearray()
@@ -87,7 +87,9 @@ def run_completion(location: str, options: CompleteArguments) -> None:
 
         explain(snapshot, completion)
     else:
-        if text:
+        if options["candidates"] > 1:
+            _print_texts([(item.text, item.probability) for item in completion.items])
+        elif text:
             output.write(text.encode()[len(streamed) :] + b"\n")
             output.flush()
         _tell(completion.notes, completion.empty_reason)
@@ -112,6 +114,7 @@ def request_of(options: RequestArguments) -> CompletionOptions:
             grammar=cast("Mode", options["grammar"]),
             bans=options["bans"],
             ban_patterns=options["ban_patterns"],
+            candidates=options["candidates"],
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
@@ -285,12 +288,22 @@ def _print_json(result: dict[str, Any]) -> None:
     sys.stdout.buffer.flush()
 
 
-def _print_answer(answer: dict[str, Any], *, as_json: bool) -> None:
+def _print_texts(texts: Sequence[tuple[str, float]]) -> None:
+    """Print several continuations, each under a line with its number and probability."""
+    for number, (text, probability) in enumerate(texts, 1):
+        line = f"--- {number} of {len(texts)}: {percent(probability)} ---\n{text}\n"
+        sys.stdout.buffer.write(line.encode())
+    sys.stdout.buffer.flush()
+
+
+def _print_answer(answer: dict[str, Any], *, candidates: int, as_json: bool) -> None:
     """Print what a server process answered, as an answer of this process would be."""
     if as_json:
         _print_json(answer)
         return
-    if answer["items"]:
+    if candidates > 1:
+        _print_texts([(item["text"], item["probability"]) for item in answer["items"]])
+    elif answer["items"]:
         sys.stdout.buffer.write(answer["items"][0]["text"].encode() + b"\n")
         sys.stdout.buffer.flush()
     _tell(answer["notes"], answer["empty_reason"])

@@ -16,6 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from server.confidence import is_fitted
 from server.grammar.report import GrammarReport
 from server.models.files import megabytes
 from server.report import Completion, Item
@@ -126,8 +127,20 @@ def _print_suggestion(
             print_row(console, "replaces", f"{quoted(old)} ({columns})")
         else:
             print_row(console, "replaces", "nothing: it is inserted at the cursor")
+        print_row(console, "probability", f"{item.probability:.1%} of all of it")
+        for number, other in enumerate(completion.items[1:], 2):
+            shown = Text(quoted(other.text), style=_SUGGESTED)
+            print_row(
+                console, f"also ({number})", Text.assemble(shown, f"  {other.probability:.1%}")
+            )
         sure = math.exp(min(item.score, 0.0))
         print_row(console, "score", f"{item.score:.3f} ({sure:.0%} a token in the mean)")
+        print_row(
+            console,
+            "confidence",
+            f"{item.confidence:.0%} that the line is right, as far as it goes; "
+            f"{item.word_confidence:.0%} that its first word is{_whose(completion)}",
+        )
     print_row(console, "rules", ", ".join(completion.rules) or "none changed the text")
     print_row(console, "ended by", completion.ended)
     bans = completion.bans
@@ -136,6 +149,11 @@ def _print_suggestion(
         print_row(
             console, "bans", f"went back {bans.went_back} times, refused {bans.refused}{note}"
         )
+
+
+def _whose(completion: Completion) -> str:
+    """What is to be said of figures that were not fitted to a model."""
+    return "" if is_fitted(completion.model.name) else " (calibrated on another model)"
 
 
 def _print_healing(console: Console, completion: Completion) -> None:

@@ -51,6 +51,7 @@ def completion_settings(options: CompletionOptions) -> JSON:
             "healing": options.healing,
             "prompt": options.prompt,
             "maxTokens": options.max_tokens,
+            "candidates": options.candidates,
             "contextTokens": "auto" if options.context_tokens is None else options.context_tokens,
             "multiline": options.multiline,
             "temperature": sampling.temperature,
@@ -93,14 +94,14 @@ async def complete_via_server(snapshot: Snapshot, settings: JSON, address: str |
         answer = await _answer(client, uri, cursor)
         command = {"command": "midtoken.showReport"}
         report = await client.request("workspace/executeCommand", command).result
-    scores = [item["score"] for item in report["items"]]
+    kept = ("score", "confidence", "word_confidence", "probability")
     items = [
         {
             "text": item["insertText"],
             "range": {side: _place(document, item["range"][side]) for side in ("start", "end")},
-            "score": score,
+            **{name: reported[name] for name in kept},
         }
-        for item, score in zip(answer["items"], scores, strict=True)
+        for item, reported in zip(answer["items"], report["items"], strict=True)
     ]
     return {**report, "items": items}
 

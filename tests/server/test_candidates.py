@@ -75,8 +75,18 @@ def write(tiny_completer):
 
         tokenization = tiny_completer.tokenization
         if count == 0:
-            return generate(engine, tokenization, prompt, "exact", bans=watch(), should_stop=should_stop, **common)
-        found = candidates(engine, tokenization, prompt, count, bans=watch, stops=lambda: should_stop, **common)
+            return generate(
+                engine,
+                tokenization,
+                prompt,
+                "exact",
+                bans=watch(),
+                should_stop=should_stop,
+                **common,
+            )
+        found = candidates(
+            engine, tokenization, prompt, count, bans=watch, stops=lambda: should_stop, **common
+        )
         assert sum(length > 0 for length in held(engine)) == len(engine._slots._slots)
         assert not any(slot.is_beside for slot in engine._slots._slots)
         return found

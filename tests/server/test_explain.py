@@ -47,7 +47,10 @@ t.py:2:16  python
 
 suggestion  "ius * 2"
 replaces    nothing: it is inserted at the cursor
+probability 59.2% of all of it
 score       -0.105 (90% a token in the mean)
+confidence  80% that the line is right, as far as it goes; 90% that its first
+            word is (calibrated on another model)
 rules       one line
 ended by    stop rule
 healing     exact: 1 token taken back, "els"
@@ -72,7 +75,8 @@ def _piped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def completion(text: str | None, at: tuple[int, int], replaced: int = 0, **changes) -> Completion:
-    items = () if text is None else (Item(text, at, (at[0], at[1] + replaced), -0.105),)
+    end = (at[0], at[1] + replaced)
+    items = () if text is None else (Item(text, at, end, -0.105, replaced, 0.8, 0.9, 0.592),)
     usual = Completion(
         items=items,
         empty_reason=None if items else "the model wrote nothing",
