@@ -23,7 +23,7 @@ Not here: scoring (`exact`), and vocabularies without a byte for every byte valu
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 
 import numpy as np
@@ -49,6 +49,10 @@ Likely leaves are tried first, so the first admissible one is nearly always amon
 
 NEIGHBOURS = 256
 """How many leaves are looked at, by their merges alone, to find the likely ones."""
+
+REMEMBERED = 1 << 14
+"""So many answers of `admissible` are remembered: while a word is typed, the same paths are asked
+about at each key, and to find that a path has no leaf takes hundreds of encodings."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,6 @@ class CoveringTree:
     """The inner nodes beyond the trunk, parents first: what has to be evaluated."""
     boundaries: tuple[Boundary, ...]
     """Where leaves start, by offset; the last ones are at the cursor. Never empty."""
-    _known: dict[tuple[tuple[int, ...], int], bool] = field(default_factory=dict, repr=False)
 
     def path(self, node: int) -> tuple[int, ...]:
         """The tokens from the start of the typed text to the end of a node."""
@@ -98,10 +101,7 @@ class CoveringTree:
 
     def admits(self, boundary: Boundary, token: int) -> bool:
         """Whether a leaf is admissible: some text is split into this path and this token."""
-        key = (boundary.path, token)
-        if key not in self._known:
-            self._known[key] = admissible(self.tokenization, boundary.path, token)
-        return self._known[key]
+        return admissible(self.tokenization, boundary.path, token)
 
     @property
     def backed_up(self) -> bytes:
@@ -125,7 +125,7 @@ def covering_tree(typed: bytes, tokenization: Tokenization) -> CoveringTree:
     starts = [
         start
         for start in range(max(0, size - longest), size)
-        if len(tokenization.trie.extending(typed[start:]))
+        if tokenization.trie.is_extended(typed[start:])
     ]
     whole = tokenization.encode(typed)
     base, fixed = _window(typed, starts[0] if starts else size, whole, tokenization)
@@ -159,6 +159,16 @@ def admissible(tokenization: Tokenization, path: tuple[int, ...], token: int) ->
 
     The path may spell anything, for that may have been typed; what the token adds must be UTF-8.
     """
+    known, key = tokenization.known_admissible, (path, token)
+    found = known.get(key)
+    if found is None:
+        if len(known) >= REMEMBERED:
+            known.clear()
+        found = known[key] = _is_admissible(tokenization, path, token)
+    return found
+
+
+def _is_admissible(tokenization: Tokenization, path: tuple[int, ...], token: int) -> bool:
     wanted = [*path, token]
     text = tokenization.vocabulary.decode(wanted)
     piece = tokenization.vocabulary[token]

@@ -38,6 +38,12 @@ PIECE = 4096
 PAIRS = 1 << 14
 """How many answers `EncodedPairs` remembers."""
 
+SPINES = 1 << 12
+"""How many edges of tokens `Merges` remembers: the same ones meet again and again."""
+
+Spine = list[tuple[int, tuple[int, int]]]
+"""Pieces, each with the times when it comes to be and when it is gone."""
+
 
 class Neighbours(Protocol):
     """What is known of tokens that stand side by side."""
@@ -86,8 +92,8 @@ class Merges:
 
     def separate(self, left: int, right: int) -> bool:
         """Whether no merge reaches across the boundary between two tokens of one pretoken."""
-        right_spine = self._spine(left, self._right_parts)
-        left_spine = self._spine(right, self._left_parts)
+        right_spine = self._right_spine(left)
+        left_spine = self._left_spine(right)
         for piece, (birth, death) in right_spine:
             for other, (other_birth, other_death) in left_spine:
                 if birth >= other_death or other_birth >= death:
@@ -102,7 +108,7 @@ class Merges:
                     return False
         return True
 
-    def _spine(self, token: int, parts: list[int]) -> list[tuple[int, tuple[int, int]]]:
+    def _spine(self, token: int, parts: list[int]) -> Spine:
         """The pieces at one edge of a token, the whole first, with their lives `[birth, death)`."""
         spine = []
         death = NEVER
@@ -112,6 +118,14 @@ class Merges:
             if birth < 0:
                 return spine
             token, death = parts[token], birth
+
+    @cached_property
+    def _right_spine(self) -> Callable[[int], Spine]:
+        return lru_cache(SPINES)(lambda token: self._spine(token, self._right_parts))
+
+    @cached_property
+    def _left_spine(self) -> Callable[[int], Spine]:
+        return lru_cache(SPINES)(lambda token: self._spine(token, self._left_parts))
 
     @cached_property
     def _ranks(self) -> dict[int, int]:

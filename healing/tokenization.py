@@ -67,6 +67,11 @@ class Tokenization:
         return {}
 
     @cached_property
+    def known_admissible(self) -> dict[tuple[tuple[int, ...], int], bool]:
+        """What `admissible` has found out about paths and the tokens after them."""
+        return {}
+
+    @cached_property
     def falls_back_on_bytes(self) -> bool:
         """Whether only tokens of single bytes start inside characters."""
         return all(len(piece) == 1 for _, piece in self.inner_tokens)

@@ -54,18 +54,29 @@ class PrefixTrie:
     def starting_with(self, prefix: bytes) -> NDArray[np.int64]:
         """The ids of all tokens that start with `prefix` (and may equal it), by bytes: a view."""
         start = bisect_left(self.spellings, prefix)
-        after = successor(prefix)
-        end = len(self.spellings) if after is None else bisect_left(self.spellings, after, start)
-        return self.ids[start:end]
+        return self.ids[start : self._end(prefix, start)]
 
     def extending(self, prefix: bytes) -> NDArray[np.int64]:
         """The ids of all tokens that start with `prefix` and go on, in byte order: a view."""
-        ids = self.starting_with(prefix)
-        exact = bisect_left(self.spellings, prefix)
-        equal = 0
-        while equal < len(ids) and self.spellings[exact + equal] == prefix:
-            equal += 1
-        return ids[equal:]
+        start = self._after(prefix)
+        return self.ids[start : self._end(prefix, start)]
+
+    def is_extended(self, prefix: bytes) -> bool:
+        """Whether any token starts with `prefix` and goes on."""
+        start = self._after(prefix)
+        return start < len(self.spellings) and self.spellings[start].startswith(prefix)
+
+    def _after(self, prefix: bytes) -> int:
+        """Where what comes after `prefix` itself begins."""
+        start = bisect_left(self.spellings, prefix)
+        while start < len(self.spellings) and self.spellings[start] == prefix:
+            start += 1
+        return start
+
+    def _end(self, prefix: bytes, start: int) -> int:
+        """Where what starts with `prefix` ends; not before `start`."""
+        after = successor(prefix)
+        return len(self.spellings) if after is None else bisect_left(self.spellings, after, start)
 
     def spelling(self, text: bytes) -> list[int]:
         """The ids of the tokens that spell exactly `text`: usually one or none."""

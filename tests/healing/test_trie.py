@@ -31,6 +31,7 @@ class TestPrefixTrie:
 
         assert trie.starting_with(prefix).tolist() == found
         assert trie.extending(prefix).tolist() == [i for i in found if vocabulary[i] != prefix]
+        assert trie.is_extended(prefix) == any(vocabulary[i] != prefix for i in found)
         assert trie.spelling(prefix) == [i for i in found if vocabulary[i] == prefix]
 
     @given(TOKENS, SHORT)
