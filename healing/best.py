@@ -88,18 +88,19 @@ def most_probable(scored: Scored) -> Choice:
     Spellings of one text are summed. The end of the text at the cursor is a character here, too.
     """
     checks = _Checks(scored, np.exp(scored.logprobs - scored.logprob))
-    alive = np.arange(len(scored.tokens))
+    classes = scored.first_bytes()
+    chosen = _settle(checks, None, classes, partial(_may_follow, checks, b""))
+    alive = np.flatnonzero(classes == chosen)
     character = b""
     while True:
-        first = not character
-        classes = scored.first_bytes() if first else scored.bytes_at(alive, len(character))
-        chosen = _settle(checks, alive, classes, partial(_may_follow, checks, character))
-        alive = alive[classes == chosen]
         if chosen == END:
             break
         character += bytes([chosen])
         if not unfinished_tail(character):
             break
+        classes = scored.bytes_at(alive, len(character))
+        chosen = _settle(checks, alive, classes, partial(_may_follow, checks, character))
+        alive = alive[classes == chosen]
     refused = np.isin(alive, [index for index, fine in checks.known.items() if not fine])
     alive = alive if refused.all() else alive[~refused]
     if len(alive) > TEXTS:
@@ -145,18 +146,32 @@ def _may_follow(checks: _Checks, character: bytes, byte: int) -> bool:
 
 def _settle(
     checks: _Checks,
-    alive: NDArray[np.int64],
+    alive: NDArray[np.int64] | None,
     classes: NDArray[np.int64],
     viable: Callable[[int], bool],
 ) -> int:
     """The class with the highest summed probability of leaves that count.
 
     If none of the leaves that were checked counts, the class of the most probable one.
+
+    Args:
+        checks: What is known; is added to.
+        alive: The leaves to choose from, shape (k,); None for all, when nothing is known yet: they
+            are many, and no copies of them are made.
+        classes: The class of each, shape (k,).
+        viable: Whether a class may be looked at.
     """
-    upper = np.bincount(classes, weights=checks.shares[alive]).astype(np.float64)
+
+    def shares() -> NDArray[np.float64]:
+        return checks.shares if alive is None else checks.shares[alive]
+
+    def members_of(chosen: int) -> NDArray[np.int64]:
+        places = np.flatnonzero(classes == chosen)
+        return places if alive is None else alive[places]
+
+    upper = np.bincount(classes, weights=shares()).astype(np.float64)
     lower = np.zeros(len(upper))
-    for position in np.flatnonzero(np.isin(alive, list(checks.known))) if checks.known else ():
-        index = int(alive[position])
+    for position, index in _places_of(checks.known, alive):
         if checks.known[index]:
             lower[classes[position]] += checks.shares[index]
         else:
@@ -170,7 +185,7 @@ def _settle(
             return leader
         opened = [c for c in contenders if c is not None and c not in queues]
         for contender in opened:
-            members = alive[classes == contender]
+            members = members_of(contender)
             if viable(contender):
                 # Known ones are left out, and no more than this are looked at.
                 members = largest(members, checks.shares[members], CHECKS + len(checks.known))
@@ -198,7 +213,15 @@ def _settle(
             upper[contender] -= checks.shares[index]
     if lower.any():
         return int(np.argmax(lower))
-    return int(classes[np.argmax(checks.shares[alive])])
+    return int(classes[np.argmax(shares())])
+
+
+def _places_of(known: dict[int, bool], alive: NDArray[np.int64] | None) -> list[tuple[int, int]]:
+    """Where the known ones stand among some leaves, each with its index."""
+    if alive is None or not known:
+        return []
+    places = np.flatnonzero(np.isin(alive, list(known)))
+    return list(zip(places.tolist(), alive[places].tolist(), strict=True))
 
 
 def largest(

@@ -246,7 +246,11 @@ def score(
     }
 
     def logprob(path: Path, ids: NDArray[np.int64]) -> NDArray[np.float64]:
-        return rows[path][ids].astype(np.float64) / temperature - normalisers[path]
+        values = np.take(rows[path], ids).astype(np.float64)  # half the time of `[ids]`
+        if temperature != 1:
+            values /= temperature
+        values -= normalisers[path]
+        return values
 
     reach: dict[Path, float] = {tree.trunk: 0.0}
     for index, node in enumerate(tree.nodes):
@@ -261,7 +265,8 @@ def score(
         if path not in normalisers or path not in reach:
             continue
         ids = tree.tokenization.trie.extending(tree.typed[boundary.start :])
-        own = reach[path] + logprob(path, ids)
+        own = logprob(path, ids)
+        own += reach[path]
         if boundary.stop and len(ends):
             stopping = reach[path] + logprob(path, ends)
             ids = np.append(ids, -1 - ends[int(np.argmax(stopping))])
