@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from healing.covers import covering_tree
 from healing.merges import Merges
 from healing.vocabulary import TokenKind, Vocabulary
-from server.bench.engine import batches, command, keystrokes, memory, steps, throughput
+from server.bench.engine import batches, command, keystrokes, memory, several, steps, throughput
 from server.bench.engine import llama_bench as peer
 from server.bench.engine.loading import load
 from server.bench.engine.remembering import Remembering
@@ -28,7 +28,7 @@ from tests.healing import toy
 from tests.server.command import run_here
 from tests.server.engine.fresh import TOLERANCE
 
-SMALL = command.Amounts(throughput.Sizes(40, 6, 2), 8, 2, 3, 6, 5)
+SMALL = command.Amounts(throughput.Sizes(40, 6, 2), 8, 2, 3, 6, 5, 2)
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +255,26 @@ class TestBatches:
         assert set(found["sizes"]) == {"1", "2", "4", "8", "16"}
         assert found["covers"]["nodes"]["count"] == 2
         assert found["covers"]["paths_a_tree"] > 1
+
+
+class TestSeveral:
+    def test_passes(self, tiny_model):
+        """Written together they take a pass a token, apart one for each text; the texts are equal.
+
+        Healing and reading take as many passes in both.
+        """
+        found = several.measure(tiny_model.completer, 4, 0)
+
+        assert [*found] == ["1", "2", "3", "5"]
+        for count, parts in found.items():
+            together, apart = parts["together"], parts["apart"]
+            assert 1 <= together["texts"]["mean"] <= int(count)
+            assert together["texts"] == apart["texts"]
+            assert together["passes"]["mean"] <= apart["passes"]["mean"]
+            assert together["tokens"]["mean"] == pytest.approx(apart["tokens"]["mean"], rel=0.2)
+        assert found["1"]["together"]["passes"] == found["1"]["apart"]["passes"]
+        assert found["5"]["together"]["passes"]["mean"] < found["5"]["apart"]["passes"]["mean"]
+        assert found["1"]["to_one"] == 1
 
 
 class TestMemory:

@@ -16,6 +16,7 @@ from server.bench.engine import (
     keystrokes,
     llama_bench,
     memory,
+    several,
     steps,
     throughput,
     vocabularies,
@@ -49,10 +50,12 @@ class Amounts:
     """In each file."""
     places: int
     """Covering trees of each vocabulary."""
+    several: int
+    """Places with several continuations."""
 
 
-QUICK = Amounts(throughput.Sizes(256, 48, 3), 200, 5, 12, 24, 40)
-FULL = Amounts(throughput.Sizes(512, 128, 7), 1000, 15, 60, 48, 200)
+QUICK = Amounts(throughput.Sizes(256, 48, 3), 200, 5, 12, 24, 40, 6)
+FULL = Amounts(throughput.Sizes(512, 128, 7), 1000, 15, 60, 48, 200, 16)
 
 
 def run_engine(options: EngineBenchArguments) -> None:
@@ -128,6 +131,7 @@ def _measure(
         "batches",
         lambda: batches.measure(completer, amounts.repetitions, amounts.covers, seed),
     )
+    measure("several", lambda: several.measure(completer, amounts.several, seed))
     measure("memory", lambda: _memory(model, log, before))
     measure("keystrokes", lambda: keystrokes.measure(completer, amounts.keys, seed))
     if model.tables.byte_level:

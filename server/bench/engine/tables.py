@@ -20,6 +20,7 @@ def markdown(report: JSON) -> str:
         _parts(figures["steps"]),
         _batches(figures["batches"]["sizes"]),
         _covers(figures["batches"]["covers"]),
+        _several(figures["several"]),
         _memory(figures["memory"]),
         _keystrokes(figures["keystrokes"]),
     ]
@@ -117,6 +118,27 @@ def _covers(covers: JSON) -> str:
         f"mean): {covers['tree_ms']['median']:.0f} ms as a tree, "
         f"{covers['paths_ms']['median']:.0f} ms path by path in the median, "
         f"{covers['tree_gain']:.2f} times as fast."
+    )
+
+
+def _several(counts: JSON) -> str:
+    rows = [
+        [
+            count,
+            f"{found['together']['texts']['mean']:.1f}",
+            f"{found['together']['passes']['mean']:.1f}",
+            f"{found['together']['tokens']['mean']:.1f}",
+            f"{found['together']['ms']['mean']:.0f}",
+            f"{found['to_one']:.2f}",
+            f"{found['apart']['ms']['mean']:.0f}",
+            f"{found['gain']:.2f}",
+        ]
+        for count, found in counts.items()
+    ]
+    headings = ["asked for", "found", "passes", "tokens", "ms", "to one", "one by one, ms", "gain"]
+    return (
+        f"Several continuations of {counts['1']['together']['ms']['count']} places that have been "
+        "read, means.\n\n" + table(headings, rows)
     )
 
 
