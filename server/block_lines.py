@@ -13,7 +13,7 @@ What is not here: what lines mean for a suggestion (`blocks`).
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
@@ -170,7 +170,7 @@ class Reader:
         self.comment = comment
         self.inside = inside
         self.owed: list[bytes] = []
-        self.kinds = Counter[bytes]()
+        self.kinds: defaultdict[bytes, int] = defaultdict(int)
         """How many of `owed` there are of each kind."""
 
     def copy(self) -> "Reader":
