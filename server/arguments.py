@@ -60,6 +60,15 @@ class TeamArguments(RemoteArguments):
     as_json: bool
 
 
+class TeamArguments(RemoteArguments):
+    """Options of `midtoken bench team`."""
+
+    users: str
+    keys: int
+    seed: int
+    as_json: bool
+
+
 class CompleteArguments(RequestArguments, RemoteArguments):
     """Options of `midtoken complete`."""
 

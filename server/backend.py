@@ -223,6 +223,12 @@ class Backend:
             return 0
         return await self._worker.info(lambda completer: completer.engine.evaluated_tokens)
 
+    async def forward_passes(self) -> int:
+        """Calls of the model since it was loaded; of an engine elsewhere, requests for text."""
+        if not self.is_ready:
+            return 0
+        return await self._worker.info(lambda completer: completer.engine.forward_passes)
+
     async def draft_tokens(self) -> tuple[int, int]:
         """Drafted tokens that were evaluated since the model was loaded, and those that held."""
         if not self.is_ready:

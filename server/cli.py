@@ -20,6 +20,7 @@ from server.arguments import (
     ExplainArguments,
     GrammarArguments,
     HealArguments,
+    TeamArguments,
     TypingArguments,
 )
 from server.cli_options import (
@@ -139,6 +140,30 @@ def bench() -> None:
 
 
 bench.add_command(bench_rank)
+
+
+@bench.command()
+@click.option(
+    "--users", default="1,4,16", show_default=True, metavar="N,N,...", help="How many type at once."
+)
+@click.option(
+    "--keys",
+    type=click.IntRange(1, 1_000_000),
+    default=400,
+    show_default=True,
+    help="How much each types, in keys that the text takes without suggestions.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@remote_options
+def team(**options: Unpack[TeamArguments]) -> None:
+    """Have several people type at once, whom one engine elsewhere helps.
+
+    Tells how many requests and tokens a second reach the engine, and how long suggestions take.
+    """
+    from server.bench.team import run_team
+
+    run_team(options)
 
 
 @bench.command()

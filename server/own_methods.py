@@ -123,6 +123,7 @@ def bind_own_methods(
         return {
             "requests": asdict(backend.service.counts),
             "evaluatedTokens": await backend.evaluated_tokens(),
+            "forwardPasses": await backend.forward_passes(),
             "draftedTokens": drafted,
             "acceptedTokens": accepted,
             "idleTokens": await backend.idle_tokens(),

@@ -13,7 +13,7 @@ from time import perf_counter
 from server.answers import FINISHED, Answer, text_before
 from server.ban_watch import BanWatch
 from server.blocks import inside_at, should_stop_block
-from server.completer import LEFT_TO_RIGHT, Completer, CompletionOptions
+from server.completer import LEFT_TO_RIGHT, ONE_ONLY, Completer, CompletionOptions
 from server.decoding import Generation
 from server.grammar.fit import Fits
 from server.grammar.languages import ladder_for
@@ -94,6 +94,8 @@ class RemoteCompleter(Completer):
         if engine.fim is None and options.prompt == "fim" and not self._told:
             notes.append(LEFT_TO_RIGHT)
             self._told = True
+        if options.candidates > 1:
+            notes.append(ONE_ONLY)
         engine.known.prefetch(lines_around(snapshot))
         prompt = self.prompt_at(snapshot, options)
         if watcher is not None:

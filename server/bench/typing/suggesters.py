@@ -138,6 +138,7 @@ class Midtoken:
             memory=found["memory"],
             details={
                 **found["requests"],
+                "forward_passes": found["forwardPasses"],
                 "worst_loop_delay_ms": found["worstLoopDelayMs"],
                 "worst_loop_held_ms": found["worstLoopHeldMs"],
             },

@@ -1,0 +1,69 @@
+"""`midtoken bench team`: several typists, one engine elsewhere, and the figures of it."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from server.bench.team import figures_of, users_of
+from server.bench.typing.record import Record, Stretch
+from server.cli import cli
+from server.errors import UsageError
+from tests.server.remote.fake_engine import FakeEngine, running
+
+
+class TestUsers:
+    def test_numbers(self):
+        assert users_of("1,4, 16") == [1, 4, 16]
+
+    @pytest.mark.parametrize("given", ["", "1,", "a", "0", "65", "-1", "1000", "1;2"])
+    def test_what_is_none(self, given):
+        with pytest.raises(UsageError, match="--users"):
+            users_of(given)
+
+    def test_an_engine_is_named(self):
+        result = CliRunner().invoke(cli, ["bench", "team"])
+        assert isinstance(result.exception, UsageError)
+
+
+class TestFigures:
+    def test_rates_are_of_the_time_that_all_shared(self):
+        """Two typed for ten seconds each, at once."""
+        stretch = Stretch("python", keys=80, needed=100, new_ms=[10.0, 20.0, 30.0])
+        record = Record(
+            stretches=[stretch],
+            keys={"character": 80},
+            real_seconds=20.0,
+            tokens=500,
+            requests=80,
+            details={"forward_passes": 40, "from_memory": 40},
+        )
+        found = figures_of(record, 2)
+
+        assert found["seconds"] == 10.0
+        assert found["asked"] == 40
+        assert found["asked_per_second"] == 4.0
+        assert found["tokens_per_second"] == 50.0
+        assert found["keystrokes_saved"] == 0.2
+        assert (found["median_ms"], found["p90_ms"]) == (20.0, 30.0)
+
+    def test_nothing_was_shown(self):
+        found = figures_of(Record(real_seconds=1.0), 1)
+        assert found["median_ms"] is None
+        assert found["keystrokes_saved"] is None
+
+
+def test_a_small_run():
+    """Two typists through real servers, which ask an engine and get what it writes."""
+    with running(FakeEngine(wish="self.name = name\n")) as engine:
+        arguments = ["bench", "team", "--remote", engine.url, "--users", "2", "--keys", "12"]
+        result = CliRunner().invoke(cli, [*arguments, "--json"])
+        assert result.exception is None, result.exception
+        [row] = json.loads(result.stdout)["results"]
+
+    assert row["users"] == 2
+    assert row["keys"] >= 12
+    assert row["errors"] == []
+    assert row["unanswered"] == 0
+    assert row["asked"] > 0
+    assert engine.completions
