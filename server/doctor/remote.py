@@ -47,7 +47,8 @@ def _engine_findings(completer: RemoteCompleter, milliseconds: float) -> Iterato
             "use https, or a tunnel (ssh -L)",
         )
     size = f" ({megabytes(info.size_bytes)})" if info.size_bytes else ""
-    yield Finding("ok", "model", f"{info.name}{size}", facts={"name": info.name})
+    facts = {"name": info.name, "description": info.description, "size_bytes": info.size_bytes}
+    yield Finding("ok", "model", f"{info.name}{size}", facts=facts)
     known = engine.known
     yield Finding(
         "ok" if known.whole else "note",
@@ -56,7 +57,8 @@ def _engine_findings(completer: RemoteCompleter, milliseconds: float) -> Iterato
         if known.whole
         else "the engine is asked: prompts take longer, and healing goes back a few tokens",
         "" if known.whole else "set midtoken.remote.tokenizer to the model's tokenizer.json",
-        {"whole": known.whole, "kind": info.vocabulary_type},
+        {"kind": info.vocabulary_type}
+        | ({"tokens": len(known.tokenization.vocabulary)} if known.whole else {}),
     )
     fim = engine.fim
     yield Finding(
@@ -66,7 +68,10 @@ def _engine_findings(completer: RemoteCompleter, milliseconds: float) -> Iterato
         if fim is None
         else f"{fim.dialect} (prefix {fim.prefix}, suffix {fim.suffix})",
         "serve a model for code" if fim is None else "",
-        {"dialect": fim.dialect if fim else None},
+        {"dialect": None}
+        if fim is None
+        else {"dialect": fim.dialect, "prefix": fim.prefix, "suffix": fim.suffix}
+        | {"middle": fim.middle},
     )
     yield Finding(
         "ok",
