@@ -96,6 +96,8 @@ class Document:
         self.material = None
         self._shared: bytes | None = None
         """The text of the snapshots since the last edit, if there were any."""
+        self._has_surrogates: bool
+        """Whether lone surrogates are in the text, or were."""
         self._text: bytearray
         self._starts: NDArray[np.int64]
         """Shape (lines,): the byte offset of every line's first byte, ascending from 0."""
@@ -161,7 +163,8 @@ class Document:
         copy of the text: the first costs as much as copying it.
         """
         if self._shared is None:
-            self._shared = without_surrogates(bytes(self._text))
+            text = bytes(self._text)
+            self._shared = without_surrogates(text) if self._has_surrogates else text
         cursor = self.offset_at(position)
         return Snapshot(self.uri, self.version, self._shared, cursor, self.language)
 
@@ -175,6 +178,7 @@ class Document:
 
     def _set_text(self, text: bytes) -> None:
         self._text = bytearray(text)
+        self._has_surrogates = without_surrogates(text) != text
         self._starts = line_starts(text)
         self._shared = None
 
@@ -208,6 +212,7 @@ class Document:
         rest = starts[last_line + 1 :]  # offsets that only move: no edit reaches into a line end
         window_end = int(rest[0]) if len(rest) else len(self._text)
         self._text[start:end] = new
+        self._has_surrogates = self._has_surrogates or without_surrogates(new) != new
         growth = len(new) - (end - start)
         window = bytes(self._text[window_start : window_end + growth])
         found = line_starts(window)[1:] + window_start

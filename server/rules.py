@@ -41,17 +41,12 @@ LINE_BYTES = 1 << 12
 """So much of the start and of the end of a longer line is looked at: rules look at a line again for
 each token. A start keeps its indentation; no rule looks further."""
 
-NEAR_BYTES = 1 << 19
-"""So much text before and after the cursor is searched for what documents spell themselves."""
-
 CLOSERS_BYTES = 1024
 """A longer rest of a line counts as code: nobody waits for so many brackets to be closed."""
 
 _CHAT_MARK = re.compile(
     r"<\|\w+\|>|(?:<\|\w*\|?)+\Z|<｜[^｜\n]*(?:｜>|\Z)|\[/?INST\]|<(?:start|end)_of_turn>|<fim_\w+>".encode()
 )
-_MARK = re.compile(rb"<\|\w")
-_FENCE = re.compile(rb"```")
 _CONTROL = re.compile(
     rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]"
     rb"|\xc2[\x80-\x84\x86-\x9f]"  # U+0080 to U+009F, without the line end U+0085
@@ -144,10 +139,7 @@ def place_at(snapshot: Snapshot, off: frozenset[str] = frozenset()) -> Place:
     else:
         typed = text[start:stop]
     rest = text[cursor : min(end, cursor + LINE_BYTES)]
-    near = max(0, cursor - NEAR_BYTES), cursor + NEAR_BYTES
-    marks = _MARK.search(text, *near) is not None
-    # One byte is found much faster than three in a row, and most code has none of it.
-    fences = text.find(b"`", *near) >= 0 and _FENCE.search(text, *near) is not None
+    marks, fences = snapshot.has_chat_marks, snapshot.has_fences
     return Place(typed, rest, following, snapshot.language, marks, fences, off)
 
 

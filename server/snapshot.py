@@ -18,6 +18,7 @@ What is not here: UTF-16 columns of editors, and applying edits.
 import re
 import stat
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
@@ -29,6 +30,8 @@ MAX_BYTES = 256 * 2**20
 """Larger documents are refused: five times the largest source files that people open."""
 COUNTED = 1 << 18
 """So many bytes are looked at in one go: they stay in a core's cache."""
+NEAR_BYTES = 1 << 19
+"""So much text before and after the cursor is searched for what documents spell themselves."""
 SNIFFED_BYTES = 8192
 """A NUL byte within the first so many bytes means a binary file (git's rule as well)."""
 
@@ -51,6 +54,24 @@ class Snapshot:
     def __post_init__(self) -> None:
         if not 0 <= self.cursor <= len(self.text):
             raise ValueError(f"cursor {self.cursor} is outside the text of {len(self.text)} bytes")
+
+    @cached_property
+    def has_chat_marks(self) -> bool:
+        """Whether marks such as `<|endoftext|>` are spelled near the cursor."""
+        return _MARK.search(self.text, *self._near) is not None
+
+    @cached_property
+    def has_fences(self) -> bool:
+        """Whether code fences stand near the cursor."""
+        # One byte is found much faster than three in a row, and most code has none of it.
+        return self.text.find(b"`", *self._near) >= 0 and self.text.find(b"```", *self._near) >= 0
+
+    @property
+    def _near(self) -> tuple[int, int]:
+        return max(0, self.cursor - NEAR_BYTES), self.cursor + NEAR_BYTES
+
+
+_MARK = re.compile(rb"<\|\w")
 
 
 def read_document(name: str, stdin: BinaryIO | None = None) -> bytes:

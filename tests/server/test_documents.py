@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from server.documents import Change, Document, Documents, VersionStep, uri_key
 from server.errors import DocumentError
-from server.positions import Encoding, Position, Range, to_bytes
+from server.positions import Encoding, Position, Range, to_bytes, without_surrogates
 
 # The three line ends, what is often mistaken for one, and characters of every width.
 PIECES = ["\n", "\r", "\r\n", "a", "bc", "\t", "\0", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"]
@@ -93,6 +93,7 @@ class TestEdits:
             slow.apply(edit)
             assert fast.text == slow.text()
             assert fast.line_count == len(slow.lines())
+            assert fast.snapshot(Position(0, 0)).text == without_surrogates(fast.text)
         for index in range(len(slow.points) + 1):
             offset = sum(len(to_bytes(point)) for point in slow.points[:index])
             assert fast.position_at(offset) == slow.position(index)

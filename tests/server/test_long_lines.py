@@ -15,7 +15,7 @@ from server.completer import CompletionOptions
 from server.prompt import build_prompt
 from server.rules import LINE_BYTES, Place, place_at
 from server.service import Request, keys_of
-from server.snapshot import Snapshot, position_at
+from server.snapshot import NEAR_BYTES, Snapshot, position_at
 
 SIZE = 2_000_000
 LINES = {"tabs": b"\t" * SIZE, "(": b"(" * SIZE, "1, ": b"x = [" + b"1, " * (SIZE // 3)}
@@ -68,7 +68,7 @@ class TestPlace:
 
     def test_marks_far_away(self):
         """What is spelled far from the cursor is not looked for."""
-        text = b"<|end|> ```\n" + b"a\n" * rules.NEAR_BYTES
+        text = b"<|end|> ```\n" + b"a\n" * NEAR_BYTES
 
         assert place_of(text, 0).chat_marks
         assert place_of(text, 0).has_fences
