@@ -18,14 +18,14 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from server.errors import Cancelled, EngineError, UsageError
+from server.address import parsed
+from server.errors import Cancelled, EngineError
 from server.positions import Encoding, Position, Range
 
 JSON = dict[str, Any]
@@ -88,7 +88,8 @@ class ServerClient:
         Raises:
             EngineError: The program can't be started.
         """
-        command = command or (sys.executable, "-m", "server.cli", "serve", "--stdio")
+        # `-P`: a package `server` in the folder that this is run in is none of ours.
+        command = command or (sys.executable, "-P", "-m", "server.cli", "serve", "--stdio")
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -111,13 +112,9 @@ class ServerClient:
 
         Raises UsageError for an address that is not `HOST:PORT`, EngineError if nobody answers.
         """
-        host, _, port = address.rpartition(":")
-        if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 1 << 16:
-            raise UsageError(f"{address} is not an address: write HOST:PORT, as in 127.0.0.1:7777")
+        host, port = parsed(address, least_port=1)
         try:
-            reader, writer = await asyncio.open_connection(
-                host.strip("[]") or "127.0.0.1", int(port), limit=MESSAGE_BYTES
-            )
+            reader, writer = await asyncio.open_connection(host, port, limit=MESSAGE_BYTES)
         except OSError as error:
             raise EngineError(
                 f"no server answers at {address}: start one with `midtoken serve --tcp {address}`"

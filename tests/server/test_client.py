@@ -339,3 +339,13 @@ class TestRunningServer:
             await other.ready(60)
             assert editor.loads == other.loads == 1
             assert other.status["message"] == editor.status["message"]
+
+
+async def test_a_folder_with_a_package_of_the_same_name(tmp_path, monkeypatch):
+    """A project's own package `server` is not run, wherever the command is started."""
+    (tmp_path / "server").mkdir()
+    (tmp_path / "server" / "__init__.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+
+    async with await ServerClient.start() as client:
+        assert "completionProvider" in await client.initialize({})
