@@ -38,6 +38,7 @@ UNFORCED = "this engine can't be told how to begin, so nothing is healed: the ho
 NEAR_BYTES = 4 * STEPS[-1]
 """What is likely to be in a prompt before the hole: usual bytes a token."""
 
+TELLS_NONE = "the engine tells no probabilities: the score says nothing"
 NOT_OVER = "bans end a suggestion here, where a model in this process would write something else"
 
 
@@ -158,6 +159,8 @@ class RemoteCompleter(Completer):
             note=note,
             on_progress=lambda so_far: on_progress(answer(so_far)),
         )
+        if generation.logprobs and not any(generation.logprobs):
+            notes.append(TELLS_NONE)
         if mask is None:
             return answer(generation)
         ended = generation.ended in FINISHED

@@ -24,6 +24,10 @@ REFUSALS = frozenset({400, 422})
 """What an engine answers to a form that it does not like, among other things."""
 
 
+MOST_EVENTS = 4
+"""For each token that was asked for: an answer that has more of them does not end by itself."""
+
+
 class NotForcedError(RemoteError):
     """The engine can't be made to begin an answer with given bytes."""
 
@@ -161,7 +165,7 @@ class RemoteEngine(NoLogits):
         api = self._found.api
         self._passes += 1
         self._evaluated += len(ask.tokens)
-        reused = 0
+        reused, left = 0, MOST_EVENTS * (ask.max_tokens + 1)
         stream = self._client.stream(api.path, api.body(ask, form))
         try:
             for event in stream:
@@ -173,8 +177,13 @@ class RemoteEngine(NoLogits):
                     reused = piece.reused
                 self._evaluated += len(piece.logprobs)
                 yield piece
+                left -= 1
                 if piece.ended is not None:
                     return
+                if not left:
+                    raise RemoteError(
+                        f"{self._client.url} goes on after {ask.max_tokens} tokens: see its own log"
+                    )
             # Half an answer looks like a whole one to the standard library.
             raise RemoteError(f"{self._client.url} broke off its answer: see its own log")
         finally:

@@ -75,6 +75,7 @@ class FakeEngine:
     error_after: int | None = None
     """Characters after which an error comes in the stream."""
     chunk: int = 3
+    """Characters of an event; with none it sends events that say nothing."""
     has_logprobs: bool = True
     requests: list[tuple[str, dict[str, str], dict[str, Any] | None]] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
@@ -179,7 +180,7 @@ def _handler(engine: FakeEngine) -> type[BaseHTTPRequestHandler]:
                 if engine.error_after is not None and sent >= engine.error_after:
                     yield json.dumps({"error": {"message": "out of memory", "code": 500}})
                     return
-                piece = text[sent : sent + engine.chunk] or text[-1:]
+                piece = text[sent : sent + engine.chunk] or (text[-1:] if engine.chunk else "")
                 yield self.event(piece, None)
                 sent += engine.chunk
             yield self.event("", "stop")

@@ -191,9 +191,23 @@ class TestEnding:
         assert all(text_of(completion).startswith(text) for text in shown)
 
     def test_without_probabilities(self, serve, ask):
-        """An engine that tells none still completes."""
+        """An engine that tells none still completes, and the report says so."""
         engine = serve(has_logprobs=False)
-        assert text_of(ask(engine).complete(at(b"    retu"), PLAIN)) == "rn fibonacci(n - 1)"
+        completion = ask(engine).complete(at(b"    retu"), PLAIN)
+        assert text_of(completion) == "rn fibonacci(n - 1)"
+        assert any("tells no probabilities" in note for note in completion.notes)
+
+    def test_one_continuation(self, serve, ask):
+        options = CompletionOptions(grammar="off", candidates=3)
+        completion = ask(serve()).complete(at(b"    retu"), options)
+        assert len(completion.items) == 1
+        assert any("there is one" in note for note in completion.notes)
+
+    def test_an_answer_without_an_end(self, serve, ask):
+        """An engine that takes no notice of its limit, and writes nothing, is left."""
+        engine = serve(wish="    return", goes_on=True, chunk=0)
+        with pytest.raises(EngineError, match="goes on after"):
+            ask(engine).complete(at(b"    retu"), PLAIN)
 
 
 class TestItsOwnTokenizer:
