@@ -5,10 +5,10 @@ from time import perf_counter
 
 from healing.covers import ROOT
 from healing.vocabulary import TokenKind, Vocabulary
-from server.answers import present
 from server.completer import Completer, CompletionOptions
 from server.explain_page.trace import SeenLeaf, SeenTree, Step, Trace
 from server.report import Completion
+from server.several import present_all
 from server.snapshot import Snapshot, line_bounds, with_lf
 
 LINES_AROUND = 3
@@ -104,7 +104,7 @@ def gather(
         **answer.timing_ms,
         "total": 1e3 * (perf_counter() - started),
     }
-    completion = present(snapshot, replace(answer, timing_ms=timing))
+    completion = present_all(snapshot, b"", replace(answer, timing_ms=timing))
     if first is not None and _texts(first) == _texts(completion):
         completion = first
     prompt = trace.prompt

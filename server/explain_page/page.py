@@ -13,6 +13,7 @@ from server.explain_page.more_sections import (
     shown_section,
     steps_section,
 )
+from server.explain_page.others_section import others_section
 from server.explain_page.sections import first_section, grammar_section, head_section, tree_section
 from server.snapshot import position_at
 
@@ -45,6 +46,7 @@ def page(facts: Facts) -> str:
                 tree_section(facts),
                 first_section(facts),
                 steps_section(facts),
+                others_section(facts),
                 grammar_section(facts),
                 shown_section(facts),
                 cost_section(facts),
