@@ -125,6 +125,21 @@ class ConfidenceBenchArguments(EngineArguments):
     as_json: bool
 
 
+class ConfidenceBenchArguments(EngineArguments):
+    """Options of `midtoken bench confidence`."""
+
+    places: int
+    languages: tuple[str, ...]
+    projects: tuple[str, ...]
+    quick: bool
+    minutes: float | None
+    fit: bool
+    out: str
+    seed: int
+    context_tokens: int
+    as_json: bool
+
+
 class TypingArguments(EngineArguments):
     """Options of `midtoken bench typing`."""
 

@@ -31,6 +31,7 @@ from server.cli_options import (
     request_options,
 )
 from server.commands import model
+from server.confidence_cli import bench_confidence
 from server.errors import Cancelled, MidtokenError, UsageError
 from server.rank_cli import bench_rank, rank
 from server.serve_cli import connect, serve, serve_joined
@@ -139,6 +140,7 @@ def bench() -> None:
     """Measure how well the server works on this machine."""
 
 
+bench.add_command(bench_confidence)
 bench.add_command(bench_rank)
 
 

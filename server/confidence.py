@@ -42,17 +42,15 @@ _LINE = re.compile(rb"\s*[^\n]*")
 class Calibration:
     """From the probabilities of a text's tokens to that of the text being right.
 
-    A logistic function of three numbers. None of their weights is negative, so a text is never more
-    probable than its beginning.
+    A logistic function of two numbers. Neither weight is negative, so a text is never more probable
+    than its beginning.
     """
 
     bias: float = 0.0
     odds: float = 1.0
     """Weight of the log odds of the product of all tokens."""
-    lowest: float = 0.0
-    """Weight of the least log-probability of a token."""
     tokens: float = 0.0
-    """Weight of minus the logarithm of the number of tokens."""
+    """Weight of minus the logarithm of one more than the number of tokens."""
 
     def probability(self, logprobs: Sequence[float]) -> float:
         """How probable it is that a text of these tokens is right; 1 without any.
@@ -62,8 +60,8 @@ class Calibration:
         """
         if not logprobs:
             return 1.0
-        sum_of_odds, lowest, tokens = measures(logprobs)
-        value = self.bias + self.odds * sum_of_odds + self.lowest * lowest + self.tokens * tokens
+        odds, tokens = measures(logprobs)
+        value = self.bias + self.odds * odds + self.tokens * tokens
         return round(1 / (1 + exp(-max(-700.0, min(700.0, value)))), 6)
 
 
@@ -146,10 +144,10 @@ def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:
     return found.end()
 
 
-def measures(logprobs: Sequence[float]) -> tuple[float, float, float]:
-    """What a calibration weighs: each falls, or stays, with every further token."""
+def measures(logprobs: Sequence[float]) -> tuple[float, float]:
+    """What a calibration weighs: both fall, or stay, with every further token."""
     total = min(sum(logprobs), SUREST)
-    return total - log(-expm1(total)), min(0.0, *logprobs), -log1p(len(logprobs))
+    return total - log(-expm1(total)), -log1p(len(logprobs))
 
 
 def calibration_of(model: str) -> Calibration:
@@ -190,7 +188,7 @@ def read_table(table: Mapping[str, Any]) -> dict[str, Calibration]:
 
 def _calibration(values: Mapping[str, Any]) -> Calibration:
     found = Calibration(*(float(values[field.name]) for field in fields(Calibration)))
-    numbers = [found.bias, found.odds, found.lowest, found.tokens]
+    numbers = [found.bias, found.odds, found.tokens]
     if not all(map(isfinite, numbers)) or min(numbers[1:]) < 0:
         raise ValueError(f"no calibration: {dict(values)}")
     return found

@@ -23,7 +23,7 @@ from server.confidence import (
 FITTED = "Qwen2.5 Coder 0.5B Instruct AWQ"
 
 weights = st.floats(0, 3)
-calibrations = st.builds(Calibration, st.floats(-3, 3), weights, weights, weights)
+calibrations = st.builds(Calibration, st.floats(-3, 3), weights, weights)
 tokens = st.lists(
     st.tuples(
         st.sampled_from([b"ab", b"(", b" x", b"\n", b"\n    ", "ö".encode(), b") ", b"_", b"1.5"]),
@@ -166,17 +166,17 @@ class TestTable:
     def test_own(self, tmp_path, monkeypatch):
         """What was fitted on this machine comes first."""
         monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path))
-        values = {"bias": 0.5, "odds": 1, "lowest": 0.25, "tokens": 0}
+        values = {"bias": 0.5, "odds": 1, "tokens": 0}
         own_table().write_text(json.dumps({"models": {"Other": values}}))
 
-        assert calibration_of("Other") == Calibration(0.5, 1.0, 0.25, 0.0)
+        assert calibration_of("Other") == Calibration(0.5, 1.0, 0.0)
         assert calibration_of(FITTED) != calibration_of("Other")
 
     @pytest.mark.parametrize(
         "text",
         ["", "[]", "{}", '{"models": 1}', '{"models": {"a": {"bias": 1}}}', "\xff"]
         + [
-            json.dumps({"models": {FITTED: dict.fromkeys(("bias", "odds", "lowest", "tokens"), x)}})
+            json.dumps({"models": {FITTED: dict.fromkeys(("bias", "odds", "tokens"), x)}})
             for x in (-1, float("nan"), "x", None)
         ],
     )
@@ -190,6 +190,6 @@ class TestTable:
 
     def test_no_negative_weights(self):
         """They would make a text surer than its beginning."""
-        values = {"bias": -1, "odds": 1, "lowest": 0, "tokens": -0.1}
+        values = {"bias": -1, "odds": 1, "tokens": -0.1}
         with pytest.raises(ValueError, match="no calibration"):
             read_table({"models": {"a": values}})
