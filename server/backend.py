@@ -39,6 +39,9 @@ Result = TypeVar("Result")
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 """After a failure, requests are answered with nothing for so long; the pause doubles each time."""
+LEAST_SLOTS, MOST_SLOTS, SLOT_TOKENS = 4, 16, 1024
+"""Texts that are kept in memory at a time: one for so many tokens of it. With many editors at a
+larger memory each keeps its own; a sequence costs a row of logits (600 kB), used or not."""
 LONGEST_REST_S = 600.0
 """An engine elsewhere that wants not to be asked for longer is asked after so long all the same."""
 
@@ -281,6 +284,7 @@ def engine_options(options: Options) -> EngineOptions:
         tensor_split=tuple(engine.tensor_split),
         flash_attn=engine.flash_attention,
         lora=Lora(str(store.expanded(model.lora)), model.lora_scale) if model.lora else None,
+        slots=min(max(engine.context_size // SLOT_TOKENS, LEAST_SLOTS), MOST_SLOTS),
     )
 
 

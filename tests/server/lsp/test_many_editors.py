@@ -99,6 +99,26 @@ async def test_a_flood_does_not_starve_others(backend, tiny_file):
         await greedy.until(lambda: all(number in greedy.answers for number in flood))
 
 
+async def test_each_keeps_its_place_in_memory(backend, tiny_file):
+    """With a memory for all, eight editors who type by turns do not read their texts anew."""
+    async with hosted(backend, SHARED) as connect:
+        sections = {"engine": {"contextSize": 16384, "idleWork": False}}
+        editors = [await connect(settings(tiny_file(), **sections)) for _ in range(8)]
+        for number, one in enumerate(editors):
+            text = "".join(f"name_{number}_{line} = {line}\n" for line in range(30))
+            one.open(URI, text + "import o")
+        before = await backend.evaluated_tokens()
+        for one in editors:
+            await one.inline(URI, (30, 8))
+        read = await backend.evaluated_tokens() - before
+        for one in editors:
+            one.change(URI, (((30, 7), (30, 8)), "p"))
+        for one in editors:
+            await one.inline(URI, (30, 8))
+
+        assert await backend.evaluated_tokens() - before - read < read / 2
+
+
 async def test_one_leaves_in_the_middle(backend, tiny_file):
     """An editor that breaks off while the model works for it keeps nobody else waiting."""
     async with hosted(backend, SHARED) as connect:
