@@ -6,6 +6,7 @@ the prompt's ids, goes on from there, and keeps to a pattern if it knows the fie
 
 import json
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -80,6 +81,7 @@ class FakeEngine:
     requests: list[tuple[str, dict[str, str], dict[str, Any] | None]] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
     """Set when somebody has closed a connection before the end."""
+    tls: ssl.SSLContext | None = None
     url: str = ""
 
     @property
@@ -213,7 +215,11 @@ def running(engine: FakeEngine) -> Iterator[FakeEngine]:
     """The engine behind a port of this machine."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(engine))
     server.daemon_threads = True
-    engine.url = f"http://127.0.0.1:{server.server_address[1]}"
+    host = "http://127.0.0.1"
+    if engine.tls is not None:
+        host = "https://localhost"
+        server.socket = engine.tls.wrap_socket(server.socket, server_side=True)
+    engine.url = f"{host}:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

@@ -2,13 +2,16 @@
 
 import json
 import logging
+import shutil
 import socket
 import ssl
+import subprocess
+import threading
 
 import pytest
 
 from server.completer import CompletionOptions
-from server.errors import EngineError, RemoteError
+from server.errors import Cancelled, EngineError, RemoteError
 from server.options import RemoteSection
 from server.remote.client import Client, message_of
 from server.remote.completer import load_remote
@@ -149,6 +152,30 @@ class TestConnections:
         message = str(Client("https://engine")._failure(error))
         assert "is not trusted (self-signed certificate)" in message
         assert "SSL_CERT_FILE" in message
+
+    @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+    def test_a_real_certificate(self, serve, tmp_path, monkeypatch):
+        """Of the engine's own: refused until SSL_CERT_FILE names it; then cancelling works, too."""
+        names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+        made = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
+        new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        subprocess.run([*new, *names, *made], check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+        engine = serve(tls=context)
+        message = failure_of(lambda: Client(engine.url).get("/v1/models"))
+        assert "the certificate of https://localhost" in message
+        assert "SSL_CERT_FILE" in message
+
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        client = Client(engine.url)
+        assert client.get("/v1/models")["object"] == "list"
+        engine.hold = threading.Event()
+        timer = threading.Timer(0.2, client.cancel)
+        timer.start()
+        with pytest.raises(Cancelled):
+            list(client.stream("/v1/completions", {"prompt": []}))
+        timer.join()
 
     def test_no_engine(self, serve):
         """Any other web server."""
