@@ -63,6 +63,9 @@ ONE_ONLY = "only exact healing finds several continuations: there is one"
 REMEMBERED_HEADS = 4
 """Prompts whose rows are kept: as many as the engine has slots."""
 
+REMEMBERED_NAMES = 1
+"""Prompts whose rows inside names are kept: they are ranked where somebody types."""
+
 
 @dataclass(frozen=True)
 class CompletionOptions:
@@ -152,6 +155,7 @@ class Completer:
         self.prompts = PromptChoice(engine, tokenization, reading)
         self.ahead = ReadAhead(engine, reading)
         self._rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
+        self._name_rows: OrderedDict[tuple[int, ...], RowCache] = OrderedDict()
         self._grammars = GrammarChecks()
         self.drafter: Drafter | None = drafter_for(tokenization, engine.info)
         """None for plain decoding."""
@@ -391,11 +395,21 @@ class Completer:
 
     def rows_of(self, head: tuple[int, ...]) -> RowCache:
         """What is remembered of a prompt's rows; is added to."""
-        rows = self._rows.setdefault(head, RowCache())
-        self._rows.move_to_end(head)
-        while len(self._rows) > REMEMBERED_HEADS:
-            self._rows.popitem(last=False)
-        return rows
+        return _remembered(self._rows, head, REMEMBERED_HEADS)
+
+    def name_rows_of(self, head: tuple[int, ...]) -> RowCache:
+        """The same of the rows inside names, which take no place of the others."""
+        return _remembered(self._name_rows, head, REMEMBERED_NAMES)
+
+
+def _remembered(
+    rows: OrderedDict[tuple[int, ...], RowCache], head: tuple[int, ...], most: int
+) -> RowCache:
+    found = rows.setdefault(head, RowCache())
+    rows.move_to_end(head)
+    while len(rows) > most:
+        rows.popitem(last=False)
+    return found
 
 
 def load_completer(path: Path, options: EngineOptions = EngineOptions()) -> Completer:  # noqa: B008

@@ -15,7 +15,7 @@ What is not here: an editor's items (`name_items`), and when there is time (`nam
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from server.completer import Completer, CompletionOptions
 from server.errors import EngineError
@@ -23,7 +23,7 @@ from server.fitting_names import fitting_names
 from server.name_index import NameIndex
 from server.name_kinds import Kind, NameKinds
 from server.names import word_bytes, word_start
-from server.ranking import Ranked, RankOptions, rank
+from server.ranking import Ranked, Ranking, RankOptions, rank
 from server.snapshot import Snapshot
 
 MOST = 10
@@ -135,9 +135,8 @@ def list_names(
     labels = [*dict.fromkeys([*names, *filter(None, openings)])]
     best = MOST + len({*openings})
     request = RankOptions(best, limits.tokens, completion=options, reading=limits.reading)
-    try:
-        found = rank(completer, snapshot, labels, request)
-    except EngineError:
+    found = _ranked(completer, snapshot, labels, request)
+    if found is None:
         return None
     meant = {
         labels[one.index]: share for one, share in zip(found.names, found.meant(), strict=True)
@@ -150,6 +149,18 @@ def list_names(
     worth.sort(key=lambda one: not one.exact)
     shares = tuple(1.0 if one is None else meant.get(one, 1.0) for one in openings)
     return NameList(tuple(worth[:MOST]), shares, found.evaluated)
+
+
+def _ranked(
+    completer: Completer, snapshot: Snapshot, labels: Sequence[bytes], request: RankOptions
+) -> Ranking | None:
+    """The ranking; of names that go on from the word alone, if more is not in memory."""
+    for forgiving in (True, False):
+        try:
+            return rank(completer, snapshot, labels, replace(request, forgiving=forgiving))
+        except EngineError:
+            continue
+    return None
 
 
 def opening(word: bytes, text: bytes, language: str) -> bytes | None:

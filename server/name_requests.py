@@ -32,7 +32,7 @@ before them, if it is not in memory."""
 AUTOMATIC_S = 0.2
 """So much both may take together for an automatic request, of its time budget."""
 
-LATE_S = 0.3
+LATE_S = 0.1
 """So much later than that an automatic request is answered without names: the machine is busy."""
 
 

@@ -331,11 +331,21 @@ def search_names(
         # By means, a name that is improbable as a whole may still be the best one.
         best = None if options.per_token else options.best
         until = engine.evaluated_tokens + (tokens or 0)
+        inside, used = completer.name_rows_of(prompt.head), set[Path]()
         while wanted := search.wanted(most, best):
-            if tokens is not None and engine.evaluated_tokens >= until:
-                break
-            for path, row in _evaluated(engine, slot, base, wanted):
-                search.add(path, row)
+            found = {path: inside[path] for path in wanted if path in inside}
+            missing = [path for path in wanted if path not in found]
+            if missing and tokens is not None and engine.evaluated_tokens >= until:
+                if found.keys() <= used:
+                    break
+                missing = []  # what is remembered may tell more yet
+            for path, row in _evaluated(engine, slot, base, missing):
+                inside.add(path, row)
+                found[path] = row
+            used |= found.keys()
+            for path in wanted:
+                if path in found:
+                    search.add(path, found[path])
     finally:
         if is_beside:
             engine.drop(slot)

@@ -162,11 +162,29 @@ class TestLimits:
         assert found.evaluated == completer.engine.evaluated_tokens - before
         assert 0 < found.evaluated <= 8 + CPU_PATHS
 
+    def test_again(self, load_tiny):
+        """What has been evaluated for names is remembered while one types on, and as exact."""
+        completer = load_tiny()
+        completer.complete(at(b"r"))
+        first = listed(completer, at(b"r"), limits=Limits(40, 20))
+        completer.complete(at(b"re"))
+
+        again = listed(completer, at(b"r"), limits=Limits(0, 0))
+        later = listed(completer, at(b"re"), limits=Limits(0, 0))
+
+        assert first.evaluated > 0
+        assert (again.names, again.evaluated) == (first.names, 0)
+        assert later.evaluated == 0
+        exact = {one.text for one in first.names if one.exact and one.match == "start"}
+        assert exact
+        assert exact <= {one.text for one in later.names if one.exact}
+
     def test_no_tokens(self, load_tiny):
         """What is in memory tells the most that names can have, and that they are not known."""
         completer = load_tiny()
         completer.complete(at(b"re"))
-        known = {one.text: one.probability for one in listed(completer, at(b"re")).names}
+        other = load_tiny()
+        known = {one.text: one.probability for one in listed(other, at(b"re")).names}
 
         bounds = listed(completer, at(b"re"), limits=Limits(0, 0))
 

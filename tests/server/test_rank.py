@@ -271,9 +271,9 @@ class TestBounds:
         for name in some.names:
             assert name.logprob >= true[name.label] - CLOSE
 
-    def test_no_tokens(self, tiny_completer):
+    def test_no_tokens(self, load_tiny):
         """Without tokens the row at the cursor is all that is known."""
-        found = rank(tiny_completer, snapshot(), NAMES, RankOptions(tokens=0))
+        found = rank(load_tiny(), snapshot(), NAMES, RankOptions(tokens=0))
 
         assert len(found.names) == len(NAMES)
         assert not any(name.exact for name in found.names)
