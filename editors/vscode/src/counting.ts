@@ -6,6 +6,7 @@
  */
 import {
   type CompletionItem,
+  CompletionItemKind,
   commands,
   type Disposable,
   type InlineCompletionItem,
@@ -49,8 +50,9 @@ export class Counting implements Disposable {
     this.countShown(document, items[0]?.insertText, items[0]?.range);
   }
 
-  /** The same for entries of the completion list. */
-  listEntries(document: TextDocument, items: CompletionItem[]): void {
+  /** The same for entries of the completion list, but for known names, which nobody has written. */
+  listEntries(document: TextDocument, entries: CompletionItem[]): void {
+    const items = entries.filter((entry) => entry.kind === CompletionItemKind.Text);
     for (const item of items) {
       this.countAcceptance(document, item, item.insertText, rangeOf(item));
     }
