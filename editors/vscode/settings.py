@@ -36,6 +36,15 @@ OWN: dict[str, dict[str, Any]] = {
         ),
         "scope": "machine",
     },
+    "midtoken.shared": {
+        "type": "boolean",
+        "default": False,
+        "markdownDescription": (
+            "Share one server and its model with other windows and editors: the first one starts "
+            "it, the others find it (`midtoken serve --shared`)."
+        ),
+        "scope": "machine",
+    },
     "midtoken.enable": {
         "type": "boolean",
         "default": True,

@@ -4,10 +4,11 @@ import { homedir } from "node:os";
 import type { ServerOptions, StreamInfo } from "vscode-languageclient/node";
 import { addressOf } from "./address.ts";
 
-/** Start a program and talk over its standard input and output. */
-export function overStdio(program: string): ServerOptions {
+/** Start a program and talk over its standard input and output; a shared server is behind it. */
+export function overStdio(program: string, shared: boolean): ServerOptions {
+  const args = ["serve", shared ? "--shared" : "--stdio"];
   // Not in the open folder: Python may look for modules where it is started.
-  return { command: program, args: ["serve", "--stdio"], options: { cwd: homedir() } };
+  return { command: program, args, options: { cwd: homedir() } };
 }
 
 /** Connect to a server that runs already (`midtoken serve --tcp`), which other editors may share. */

@@ -85,7 +85,8 @@ function settingsChanged(change: ConfigurationChangeEvent, server: Server, item:
   if (change.affectsConfiguration("midtoken")) {
     item.refresh();
   }
-  if (change.affectsConfiguration("midtoken.path") || change.affectsConfiguration("midtoken.address")) {
+  const reaching = ["path", "address", "shared"].map((name) => `midtoken.${name}`);
+  if (reaching.some((name) => change.affectsConfiguration(name))) {
     void server.restart();
   } else if (change.affectsConfiguration("midtoken") && server.client) {
     void sendSettings(server.client);

@@ -11,7 +11,7 @@ import { overStdio, overTcp } from "./connection.ts";
 import { Counting } from "./counting.ts";
 import { type Located, locate } from "./locate.ts";
 import { selectedPython } from "./python.ts";
-import { addressSetting, programSetting } from "./settings.ts";
+import { addressSetting, programSetting, sharesServer } from "./settings.ts";
 import type { Status } from "./status.ts";
 
 export class Server {
@@ -151,7 +151,7 @@ export class Server {
     const { program, origin } = located;
     this.program = program;
     this.log.info(`starting ${program}, found by ${origin}`);
-    await this.connect(overStdio(program), `${program} did not start; the log tells why`);
+    await this.connect(overStdio(program, sharesServer()), `${program} did not start; the log tells why`);
   }
 
   private async connect(connection: ServerOptions, problem: string): Promise<void> {

@@ -3,7 +3,7 @@ import { type ConfigurationScope, type Uri, window, workspace } from "vscode";
 import type { Switches } from "./switches.ts";
 
 /** Settings of this extension alone; the server does not know them. */
-const OWN = ["path", "address", "enable", "completionList"];
+const OWN = ["path", "address", "shared", "enable", "completionList"];
 
 export function programSetting(): string {
   return workspace.getConfiguration("midtoken").get("path", "").trim();
@@ -11,6 +11,10 @@ export function programSetting(): string {
 
 export function addressSetting(): string {
   return workspace.getConfiguration("midtoken").get("address", "").trim();
+}
+
+export function sharesServer(): boolean {
+  return workspace.getConfiguration("midtoken").get("shared", false);
 }
 
 export function wantsCompletionList(scope: ConfigurationScope): boolean {
