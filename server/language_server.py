@@ -177,7 +177,7 @@ class MidtokenServer(LanguageServer):
         guest = GUEST if self.hosting.remote else None
         found += [(guest or name, content) for name, content in self._layers.items()]
         self.options, others = merge(found)
-        self._chooses_model |= not sections_set(found).isdisjoint({"model", "engine"})
+        self._chooses_model |= not sections_set(found).isdisjoint({"model", "engine", "remote"})
         if self._chooses_model and self._is_overruled:
             self.tell_once(
                 "other editors use this server's model, so yours is not loaded: name it in "
