@@ -84,6 +84,8 @@ class Gains:
         """Costs that were asked for since they changed last."""
         self._costs_hold = 0
         """After so many measurements they change, as an old one is forgotten."""
+        self._least_share: float | None = None
+        """What the share of a match has to be for `least_match`, at these costs."""
 
     def took(self, size: int, seconds: float) -> None:
         """Note the time of a forward pass of `size` tokens, at most `LONGEST` + 1."""
@@ -94,6 +96,7 @@ class Gains:
             ratios = self._ratios.setdefault(size, deque(maxlen=_REMEMBERED))
             ratios.append((self._measured, seconds / median(self._singles)))
             self._costs.clear()
+            self._least_share = None
 
     def saw(self, match: int, held: bool) -> None:
         """Note whether a guessed token, after a match of so many bytes, was chosen."""
@@ -132,10 +135,13 @@ class Gains:
 
         An upper bound for `best_length`: as if all tokens held after one that does.
         """
-        needed = min((WORTH * self.cost(1 + length) - 1) / length for length in LENGTHS)
-        needed -= _ROUNDING
-        paying = (size for size, share in zip(SIZES, self._shares, strict=True) if share >= needed)
-        return next(paying, None)
+        if self._least_share is None or self._measured > self._costs_hold:
+            shares = ((WORTH * self.cost(1 + length) - 1) / length for length in LENGTHS)
+            self._least_share = min(shares) - _ROUNDING
+        for size, share in zip(SIZES, self._shares, strict=True):
+            if share >= self._least_share:
+                return size
+        return None
 
     def best_length(self, matches: Sequence[int]) -> int:
         """How many drafted tokens to check at once, after one that is chosen.

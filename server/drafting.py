@@ -32,7 +32,7 @@ EARLIER = 16
 EARLIER_BYTES = 4 << 10
 """Of each of them at most so much."""
 
-LEARNING = 8
+LEARNING = 16
 """Each so many guesses one is made, however unlikely."""
 
 

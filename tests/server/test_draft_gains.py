@@ -126,6 +126,8 @@ def test_costs_are_remembered(share, times):
                 gains.took(1, seconds)
         asked.cost(1 + size % LONGEST)
         asked.best_length([64] * LONGEST)
+        asked.least_match()
 
+    assert asked.least_match() == fresh.least_match()
     sizes = range(1, LONGEST + 2)
     assert [asked.cost(size) for size in sizes] == [fresh.cost(size) for size in sizes]
