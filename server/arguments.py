@@ -151,6 +151,8 @@ class TypingArguments(EngineArguments):
     both: bool
     peer_batch: int
     patient: bool
+    settings: tuple[str, ...]
+    also: tuple[str, ...]
     out: str | None
     seed: int
     fast: float

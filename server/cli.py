@@ -215,6 +215,19 @@ def team(**options: Unpack[TeamArguments]) -> None:
 @click.option(
     "--patient", is_flag=True, help="Wait for every answer: what suggestions are worth, not when."
 )
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set an option of midtoken, as completion.stopUnsure=0.3; may be given again.",
+)
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="KEY=VALUE,...",
+    help="Type once more with these options, and compare; may be given again.",
+)
 @click.option("--out", type=click.Path(file_okay=False), help="Where to write all figures.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(

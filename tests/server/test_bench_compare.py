@@ -9,7 +9,9 @@ from server.bench.typing.comparison import compare, interval, saved_share
 from server.bench.typing.plots import plot
 from server.bench.typing.record import Judged, Record, Stretch, together
 from server.bench.typing.report import comparison_rows, language_rows, markdown, results_of
+from server.bench.typing.settings import settings_of
 from server.bench.typing.suggesters import Usage, cpu_seconds
+from server.errors import UsageError
 
 
 def run(keys, needed=40, new_ms=(), language="python", count=8):
@@ -79,6 +81,35 @@ class TestRecord:
         assert cpu_seconds(None) is None
 
 
+class TestSettings:
+    def test_values(self):
+        """JSON, or a word; several with commas between them."""
+        assert settings_of(["completion.stopUnsure=0.5", "trigger.debounce=auto"]) == {
+            "completion.stopUnsure": 0.5,
+            "trigger.debounce": "auto",
+        }
+        given = ['filters.bans=["a", "b="],trigger.minConfidence=1,engine.idleWork=false']
+        assert settings_of(given) == {
+            "filters.bans": ["a", "b="],
+            "trigger.minConfidence": 1,
+            "engine.idleWork": False,
+        }
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ("completion.stopUnsure", "is no setting"),
+            ("completion.stopUnsur=0.3", "completion.stopUnsure meant"),
+            ("completion.stopUnsure=2", "completion.stopUnsure"),
+            ("=1", "no option"),
+        ],
+    )
+    def test_wrong(self, given, said):
+        """What is wrong is told before anything is loaded."""
+        with pytest.raises(UsageError, match=said):
+            settings_of([given])
+
+
 class TestReport:
     @pytest.fixture
     def records(self):
@@ -111,6 +142,16 @@ class TestReport:
 
         assert figures["comparison"] is None
         assert {row[-1] for row in comparison_rows(figures)} == {""}
+
+    def test_variants(self, records, tmp_path):
+        """Each of our own runs says what it saves more than the first one."""
+        runs = dict(zip(("midtoken", "stopUnsure=0.3"), reversed(records.values()), strict=True))
+        found = results_of(runs, variants=True)
+        rows = {row[0]: row[1:] for row in comparison_rows(found)}
+
+        assert found["comparison"] is None
+        assert rows["saved more"] == ["0.0 % (0.0 to 0.0)", "11.2 % (10.6 to 11.9)", ""]
+        assert plot(runs, found["results"], tmp_path)
 
     def test_markdown(self, records):
         """Every row has as many cells as its heading."""

@@ -7,7 +7,7 @@ come, so figures differ a little from run to run. What is not here: the replay a
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -26,11 +26,13 @@ from server.bench.typing.plots import plot
 from server.bench.typing.record import Record, together
 from server.bench.typing.replay import Replay
 from server.bench.typing.report import markdown, print_comparison, results_of
+from server.bench.typing.settings import settings_of
 from server.bench.typing.suggesters import Midtoken, Suggester
 from server.bench.typing.typist import Typist
 from server.client import ServerClient
 from server.completion import engine_options_of, model_path
 from server.engine.llama_load import usable_cores
+from server.errors import UsageError
 from server.snapshot import language_of
 from server.terminal import make_console
 from server.via_server import server_settings
@@ -52,7 +54,12 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
         DocumentError: A file can't be read or has no functions.
         DownloadError: A project or the peer can't be fetched.
         EngineError: The server ended or can't run the model.
+        UsageError: A setting is none.
     """
+    settings = settings_of(options["settings"])
+    also = {text: settings | settings_of([text]) for text in options["also"]}
+    if also and (options["both"] or options["peer"]):
+        raise UsageError("--also compares midtoken with itself: leave --both and --peer away")
     parts = _parts(files, options)
     for make in parts.values():
         next(make())  # files without functions are told before loading
@@ -62,9 +69,10 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
     model = model_path(options["model_name"], yes=options["yes"])
     suggesters: dict[str, AbstractAsyncContextManager[Suggester]] = {}
     if options["both"] or options["peer"] is None:
-        suggesters[Midtoken.name] = _midtoken(model, options)
+        suggesters[Midtoken.name] = _midtoken(model, options, settings)
     if options["both"] or options["peer"] == NAME:
         suggesters[NAME] = _llama_vim(model, options)
+    suggesters |= {text: _midtoken(model, options, others) for text, others in also.items()}
     records = {
         name: asyncio.run(_run(suggester, parts, keys, options))
         for name, suggester in suggesters.items()
@@ -79,10 +87,11 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
             "patient": options["patient"],
             "cancel": options["cancel"],
             "grammar": options["grammar"],
+            "options": settings,
             "peer": server_parameters(options["peer_batch"]) if NAME in records else None,
         },
         "machine": machine(),
-        **results_of(records),
+        **results_of(records, variants=bool(also)),
     }
     heading = _heading(parts, options, records)
     if options["out"] is not None:
@@ -111,14 +120,17 @@ def _parts(files: tuple[str, ...], options: TypingArguments) -> Parts:
 
 
 @asynccontextmanager
-async def _midtoken(model: Path, options: TypingArguments) -> AsyncIterator[Suggester]:
+async def _midtoken(
+    model: Path, options: TypingArguments, settings: Mapping[str, object]
+) -> AsyncIterator[Suggester]:
     """Our own server with its model."""
-    settings = {
+    whole = {
         **server_settings(model, engine_options_of(options)),
         "grammar": {"mode": options["grammar"]},
+        **settings,
     }
     async with await ServerClient.start() as client:
-        await client.initialize(settings)
+        await client.initialize(whole)
         await client.ready(LOADING_S)
         yield Midtoken(client, cancel=options["cancel"])
 
@@ -187,6 +199,8 @@ def _heading(parts: Parts, options: TypingArguments, records: dict[str, dict[str
             f"; {NAME} as llama.vim asks it, by its default settings, "
             f"with a batch size of {options['peer_batch']}"
         )
+    if options["settings"]:
+        line += f"; {', '.join(options['settings'])}"
     if options["patient"]:
         line += "; every answer is waited for"
     if options["fast"] > 1:

@@ -1,12 +1,16 @@
 """The figures of `midtoken bench typing` as a picture; matplotlib comes with `midtoken[bench]`."""
 
 from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from server.bench.typing.record import Record, together
 
 COLOURS = {"midtoken": "#08519c", "llama-server": "#7f7f7f"}
+OTHER_COLOURS = ("#e6a532", "#4292c6", "#6a51a3", "#41ab5d", "#d94801", "#9ecae1")
+"""Of settings that are compared, one after the other."""
+
 LONGEST_MS = 2000
 
 
@@ -32,6 +36,8 @@ def plot(
     figure, (bars, curves) = plt.subplots(1, 2, figsize=(11, 4.2))
     languages = list(next(iter(records.values())))
     width = 0.8 / len(records)
+    others = [name for name in records if name not in COLOURS]
+    colours = COLOURS | dict(zip(others, cycle(OTHER_COLOURS), strict=False))
     for number, name in enumerate(records):
         shares = [results[name]["languages"][one]["keystrokes_saved_interval"] for one in languages]
         known = [(at, share) for at, share in enumerate(shares) if share["low"] is not None]
@@ -41,7 +47,7 @@ def plot(
             middles,
             width,
             label=name,
-            color=COLOURS[name],
+            color=colours[name],
             yerr=[
                 [middle - 100 * share["low"] for middle, (_, share) in zip(middles, known)],  # noqa: B905
                 [100 * share["high"] - middle for middle, (_, share) in zip(middles, known)],  # noqa: B905
@@ -57,7 +63,7 @@ def plot(
             [*heights, heights[-1] if heights else 0],
             where="post",
             label=name,
-            color=COLOURS[name],
+            color=colours[name],
         )
     bars.set_xticks(range(len(languages)), languages, fontsize=8)
     bars.set_ylabel("keystrokes saved, %, with 95 % intervals")

@@ -13,11 +13,13 @@ from server.bench.typing.record import Record, together
 JSON = dict[str, Any]
 
 
-def results_of(records: Mapping[str, Mapping[str, Record]]) -> JSON:
+def results_of(records: Mapping[str, Mapping[str, Record]], *, variants: bool = False) -> JSON:
     """Figures of each suggester, in all and by language, and the comparison of two.
 
     Args:
         records: Runs by suggester and language; of two suggesters, ours first.
+        variants: Whether all are ours, with other settings: then each of them says in
+            `saved_more` what it saves more than the first one, as a share of all keys.
     """
     results: JSON = {
         name: {
@@ -27,7 +29,12 @@ def results_of(records: Mapping[str, Mapping[str, Record]]) -> JSON:
         for name, runs in records.items()
     }
     comparison = None
-    if len(records) == 2:
+    if variants:
+        first, *_ = (together(list(runs.values())) for runs in records.values())
+        for name, runs in records.items():
+            whole = compare(together(list(runs.values())), first)
+            results[name]["saved_more"] = whole["keystrokes_saved_more"]
+    elif len(records) == 2:
         ours, peer = records.values()
         comparison = {
             **compare(together(list(ours.values())), together(list(peer.values()))),
@@ -77,6 +84,11 @@ def comparison_rows(figures: Mapping[str, Any]) -> list[list[str]]:
             "keystrokes_saved",
         ),
         *([["saved more", "", "", _interval(more, 100, " %")]] if more else []),
+        *(
+            [row("saved more", [_interval(one["saved_more"], 100, " %") for one in found])]
+            if "saved_more" in found[0]
+            else []
+        ),
         row("suggestions shown", [f"{one['suggestions']['shown']:,}" for one in found]),
         row("right to the end of the first line", [_part(one, "line_right") for one in found]),
         row("right in the first word", [_part(one, "word_right") for one in found]),
