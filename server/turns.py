@@ -1,7 +1,7 @@
 """Turns at the model: round robin between connections, the newest first within one.
 
-One job is at the model at a time. When it is done, the connection that has waited longest for a
-turn gets one job done and then waits behind the others; so nobody's flood of jobs keeps anybody
+One job is at the model at a time. When it is done, its connection waits behind the others, and the
+one that has waited longest for a turn gets one job done; so nobody's flood of jobs keeps anybody
 else from the model for longer than one job of each connection.
 
 Within a connection the newest job goes first: whoever moved to another document waits for that one.
@@ -50,6 +50,8 @@ class Turns:
         try:
             yield
         finally:
+            if connection in self._lines:  # it has had its turn: others go first
+                self._lines[connection] = self._lines.pop(connection)
             self._next()
 
     async def _wait(self, connection: Hashable, ticket: Ticket) -> None:

@@ -58,3 +58,33 @@ async def test_several_editors(tiny_file):
     for client in clients:
         await client.end()
         assert client.reader.at_eof()
+
+
+async def test_two_servers_on_one_cache(tiny_file, tmp_path, monkeypatch):
+    """Servers that end at once write their memories to one folder; the next one can use it."""
+    monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path / "home"))
+    text = "".join(f"name_{line} = {line}\n" for line in range(30)) + "import o"
+    warm = settings(tiny_file(), engine={"warmStart": 10, "idleWork": False})
+
+    async def begun(client: Client) -> list[str]:
+        client.settings = None
+        await client.begin(NEOVIM_12, warm)
+        await client.ready()
+        for name in "ab":
+            client.open((tmp_path / f"{name}.py").as_uri(), text)
+        uris = [(tmp_path / f"{name}.py").as_uri() for name in "ab"]
+        found = [await client.inline(uri, (30, 8)) for uri in uris]
+        return [item["insertText"] for items in found for item in items]
+
+    async with own_server() as (one, first), own_server() as (other, second):
+        shown = await asyncio.gather(begun(one), begun(other))
+        for process in (first, second):
+            process.send_signal(signal.SIGTERM)
+        assert await first.wait() == await second.wait() == 0
+    kept = list((tmp_path / "home" / "cache" / "states").iterdir())
+    assert kept
+    assert {path.suffix for path in kept} == {".state"}
+
+    async with own_server() as (third, process):
+        assert shown == [await begun(third)] * 2
+        assert len(list((tmp_path / "home" / "cache" / "states").iterdir())) >= len(kept)
