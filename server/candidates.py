@@ -1,17 +1,21 @@
 """Several different continuations at once: the best first texts, each written to its end.
 
-What healing finds beside the best first text goes on in slots of its own. All texts grow by one
-token in the same forward pass, as long as more than one of them is being written; a pass for three
-costs less than three passes. The last one goes on alone, as any text does.
+What healing finds beside the best first text goes on in slots of its own. If that is less than was
+asked for, others leave the first text further on, where it could have gone on otherwise (`forks`).
+All texts grow by one token in the same forward pass, as long as more than one of them is being
+written; a pass for three costs less than three passes. The last one goes on alone, as any text
+does.
 
 The first continuation is the one that `generate` writes: others change nothing of it. They have a
-grammar's state, bans and random numbers of their own. Where memory runs out they are given up.
+grammar's state, bans and random numbers of their own. Where memory runs out they are given up. With
+bans none leaves another: what is banned may have begun before that place.
 
 Not here: the choice of first texts (`healing.alternatives`), and the loop (`decoding.writing`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -24,12 +28,15 @@ from server.chain import Chain
 from server.choosing import Chooser, chooser_for
 from server.decoding import Generation, Row, Writing, writing
 from server.drafting import Drafting
-from server.engine import TokenEngine
+from server.engine import Slot, TokenEngine
 from server.errors import EngineError
+from server.forks import After, Begun, other_tokens
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.retyping import Beside, Healed, exact_healing
 from server.watching import Watcher, watched
+
+Stop = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True)
@@ -45,21 +52,22 @@ class Candidate:
 class _Branch:
     """A continuation that is being written."""
 
-    healed: Healed
     chain: Chain
     mask: Mask | None
     text: Writing
+    begun: Begun = field(default_factory=Begun)
+    """What had been written before it left the first one."""
     ask: tuple[int, int] = (0, 0)
     """The token whose row it waits for, and how many may come after it."""
     generation: Generation | None = None
-    """What has been written, when it is whole."""
+    """All that has been written, when it is whole."""
 
     def go_on(self, row: Row | None) -> None:
         """Give it the row that it waits for; None to begin."""
         try:
             self.ask = next(self.text) if row is None else self.text.send(row)
         except StopIteration as end:
-            self.generation = end.value
+            self.generation = self.begun.whole(end.value)
 
 
 def candidates(
@@ -70,7 +78,7 @@ def candidates(
     *,
     rows: RowCache,
     max_tokens: int,
-    stops: Callable[[], Callable[[bytes], bool]],
+    stops: Callable[[], Stop],
     sampling: Sampling = GREEDY,
     mask: Mask | None = None,
     drafts: Drafting | None = None,
@@ -88,7 +96,7 @@ def candidates(
         rows: As in `decoding.generate`, like all that is not named here.
         max_tokens: The most tokens of each.
         stops: Makes for each continuation what says whether its text is all that is wanted.
-        sampling: How tokens are chosen. Other first texts than the first are not drawn.
+        sampling: How tokens are chosen. Where other texts begin is not drawn.
         mask: A grammar's view; the others get twins of it.
         drafts: Guesses, for one that is written alone.
         bans: Makes a watch for each continuation.
@@ -97,13 +105,17 @@ def candidates(
 
     Returns:
         At least one; the first is what `generate` writes. The others follow in the order of the
-        probability of their first texts.
+        probability of their first texts, and those that leave the first one come last.
 
     Raises:
         Cancelled, EngineError: As the engine does; nothing of the others is left in memory.
     """
     plain = chooser_for(engine, tokenization, sampling, mask, bans())
     chooser = plain if watcher is None else watched(plain, watcher)
+
+    def heal(chooser: Chooser) -> Healed:
+        return exact_healing(engine, prompt, rows, chooser, watcher)
+
     probe, is_whole = bans(), stops()
 
     def is_useful(first: bytes) -> bool:
@@ -111,69 +123,172 @@ def candidates(
         is_over = bool(shown) and not shown.strip() and is_whole(shown)
         return not is_over and (probe is None or probe.refusal(first) is None)
 
-    def heal(chooser: Chooser) -> Healed:
-        return exact_healing(engine, prompt, rows, chooser, watcher)
-
     beside = Beside(count - 1, is_useful)
     healed = exact_healing(engine, prompt, rows, chooser, watcher, beside)
-    others = list(healed.others)
+    stitch, should_stop = Stitch(), stops()
+    others = _Others(engine, plain, healed, stitch, count, max_tokens, stops, bans, is_useful)
     try:
-        masks = [None if healed.mask is None else healed.mask.twin() for _ in others]
+        with Chain(engine, healed.slot, stitch, should_stop, drafts) as chain:
 
-        def branch(number: int, healed: Healed, chooser: Chooser) -> _Branch:
-            stitch, should_stop = Stitch(), stops()
-            is_first = not number
-            chain = Chain(engine, healed.slot, stitch, should_stop, drafts if is_first else None)
+            def progress(so_far: Generation) -> None:
+                others.so_far = so_far
+                on_progress(so_far)
+
             text = writing(
                 engine,
                 chain,
                 stitch,
                 healed,
                 chooser,
-                heal if is_first else None,
+                heal,
                 max_tokens=max_tokens,
                 should_stop=should_stop,
-                on_progress=on_progress if is_first else lambda _: None,
-                watcher=watcher if is_first else None,
+                on_progress=progress,
+                watcher=watcher,
             )
-            return _Branch(healed, chain, healed.mask, text)
-
-        branches = [branch(0, healed, chooser)]
-        for number, (other, twin) in enumerate(zip(others, masks, strict=True), 1):
-            random = np.random.default_rng([sampling.seed, number])
-            own = replace(plain, mask=twin, bans=bans(), random=random)
-            branches.append(branch(number, replace(other, mask=twin), own))
-        with branches[0].chain:
-            _write_all(engine, branches, keeps_rows=probe is not None)
+            branches = [_Branch(chain, healed.mask, text)]
+            _write_all(engine, branches, others)
     finally:
-        for other in others:
-            engine.drop(other.slot)
-    whole = [(one, one.generation) for one in branches if one.generation is not None]
+        others.drop()
     return [
-        Candidate(generation, one.mask)
-        for one, generation in whole
-        if one is branches[0] or generation.text
+        Candidate(branch.generation, branch.mask)
+        for number, branch in enumerate(branches)
+        if branch.generation is not None
+        and (not number or len(branch.generation.text) > len(branch.begun.text))
     ]
 
 
-def _write_all(engine: TokenEngine, branches: list[_Branch], *, keeps_rows: bool) -> None:
+class _Others:
+    """Where continuations begin, beside the first one."""
+
+    def __init__(
+        self,
+        engine: TokenEngine,
+        chooser: Chooser,
+        healed: Healed,
+        stitch: Stitch,
+        count: int,
+        max_tokens: int,
+        stops: Callable[[], Stop],
+        bans: Callable[[], BanWatch | None],
+        is_useful: Callable[[bytes], bool],
+    ) -> None:
+        self.so_far: Generation | None = None
+        """What there is of the first one, in whole characters."""
+        self._stitch = stitch
+        """The same in bytes."""
+        self.has_bans = chooser.bans is not None
+        self._engine, self._chooser, self._healed = engine, chooser, healed
+        self._left = count - 1
+        self._max_tokens = max_tokens
+        self._stops, self._bans, self._is_useful = stops, bans, is_useful
+        self._slots: list[Slot] = [other.slot for other in healed.others]
+        self._mask = None if healed.mask is None else healed.mask.twin()
+        """At the cursor."""
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether others may yet leave the first one."""
+        return self._left > 0 and not self.has_bans
+
+    def begin(self) -> list[_Branch]:
+        """Those that begin with other first texts."""
+        mask = self._mask
+        return [
+            self._branch(other, None if mask is None else mask.twin(), Begun())
+            for other in self._healed.others[: self._left]
+        ]
+
+    def place(self) -> Generation | None:
+        """The first one as it is now, if others may leave it here."""
+        is_whole = self.so_far is not None and self.so_far.text == self._stitch.text
+        return self.so_far if is_whole and self.are_wanted else None
+
+    def leaving(self, place: Generation, chain: Chain, row: Row, chosen: int) -> list[_Branch]:
+        """Those that leave the first one before a token that was chosen.
+
+        Args:
+            place: The first one without that token.
+            chain: The same in memory.
+            row: The logits that the token was chosen by.
+            chosen: The token.
+        """
+        begun = Begun(place.text, place.logprobs, place.ends)
+
+        @cache
+        def mask() -> Mask | None:
+            if self._mask is None or not place.masked:
+                return None
+            mask = self._mask.twin()
+            mask.push(begun.text)
+            return mask
+
+        def fits(text: bytes) -> bool:
+            seen = mask()
+            return (seen is None or seen.allows(text)) and self._is_useful(begun.text + text)
+
+        found = []
+        for token, logprob in other_tokens(self._chooser, row, chosen, fits)[: self._left]:
+            try:
+                slot = self._engine.open_beside(chain.slot.tokens)
+            except EngineError:
+                self._left = 0
+                break
+            self._slots.append(slot)
+            text, report = self._engine.vocabulary[token], self._healed.report
+            seen = mask()
+            twin = None if seen is None else seen.twin()
+            healed = Healed(slot, slot.reused, token, text, logprob, report, twin)
+            found.append(self._branch(healed, twin, begun))
+        return found
+
+    def drop(self) -> None:
+        """Free all that they hold in memory."""
+        for slot in self._slots:
+            self._engine.drop(slot)
+
+    def _branch(self, healed: Healed, mask: Mask | None, begun: Begun) -> _Branch:
+        self._left -= 1
+        stop, size = self._stops(), len(begun.text)
+
+        def should_stop(text: bytes) -> bool:
+            return stop(begun.text + text)
+
+        stitch = Stitch()
+        random = np.random.default_rng([self._chooser.sampling.seed, self._left])
+        chain = Chain(self._engine, healed.slot, stitch, should_stop, None)
+        text = writing(
+            self._engine,
+            chain,
+            stitch,
+            replace(healed, mask=After(mask, size) if mask is not None and size else mask),
+            replace(self._chooser, bans=self._bans(), random=random),
+            None,
+            max_tokens=self._max_tokens - len(begun.logprobs),
+            should_stop=should_stop,
+            on_progress=lambda _: None,
+            watcher=None,
+        )
+        return _Branch(chain, mask, text, begun)
+
+
+def _write_all(engine: TokenEngine, branches: list[_Branch], others: _Others) -> None:
     """Write all of them to their ends, or give up those that there is no room for.
 
     Args:
         engine: The model.
-        branches: The first one first.
-        keeps_rows: Whether the rows of a step must outlive other passes: bans may want one.
+        branches: The first one; the others are added.
+        others: Where they come from.
     """
     first = branches[0]
     first.go_on(None)
     if first.generation is not None and not first.generation.text:
         return  # nothing is wanted here
-    for other in branches[1:]:
-        other.go_on(None)
+    _begin(branches, others.begin())
     while living := [branch for branch in branches if branch.generation is None]:
-        if len(living) > 1:
+        if len(living) > 1 or (living == [first] and others.are_wanted):
             try:
-                _step(engine, living, keeps_rows=keeps_rows)
+                _begin(branches, _step(engine, first, living, others))
                 continue
             except EngineError:
                 for other in living[1:]:
@@ -188,14 +303,27 @@ def _write_all(engine: TokenEngine, branches: list[_Branch], *, keeps_rows: bool
             branches.remove(alone)
 
 
-def _step(engine: TokenEngine, living: list[_Branch], *, keeps_rows: bool) -> None:
-    """One more token of each."""
+def _begin(branches: list[_Branch], new: list[_Branch]) -> None:
+    for branch in new:
+        branch.go_on(None)
+    branches += new
+
+
+def _step(
+    engine: TokenEngine, first: _Branch, living: list[_Branch], others: _Others
+) -> list[_Branch]:
+    """One more token of each; returns those that begin now."""
     for branch in living:
         branch.chain.leave()
     tokens = [branch.ask[0] for branch in living]
     rows = engine.evaluate_each([branch.chain.slot for branch in living], tokens)
-    if keeps_rows:
+    if others.has_bans:  # one that goes back takes a pass of its own
         rows = [row.copy() for row in rows]
+    new: list[_Branch] = []
     for branch, row in zip(living, rows, strict=True):
+        place = others.place() if branch is first else None
         branch.go_on(row)
+        if place is not None and branch.generation is None:
+            new = others.leaving(place, branch.chain, row, branch.ask[0])
         branch.chain.leave()
+    return new
