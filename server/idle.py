@@ -109,6 +109,8 @@ class Idle:
 
 
 def _portion(completer: Completer, spot: Spot | None) -> bool:
+    if completer.engine.info.remote:  # others use it: it is asked for what somebody wants
+        return False
     if spot is None:
         return completer.ahead.measure()
     prompts = completer.prompts_ahead(spot.snapshot, spot.options)

@@ -122,14 +122,24 @@ def figures_of(record: Record, users: int) -> dict[str, Any]:
         "keystrokes_saved": round(saved / record.needed, 4) if record.needed else None,
         "median_ms": round(percentile(new, 0.5), 1) if new else None,
         "p90_ms": round(percentile(new, 0.9), 1) if new else None,
-        "unanswered": record.unanswered,
+        "unanswered": record.unanswered,  # half a minute after the last key
         "errors": list(dict.fromkeys(record.errors)),
     }
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name in ("users", "asked/s", "tokens/s", "shown", "saved", "median", "90 %", "errors"):
+    for name in (
+        "users",
+        "asked/s",
+        "tokens/s",
+        "shown",
+        "saved",
+        "median",
+        "90 %",
+        "late",
+        "errors",
+    ):
         table.add_column(name, justify="right")
     for row in rows:
         times = [
@@ -143,6 +153,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> Table:
             str(row["suggestions"]),
             "-" if saved is None else f"{100 * saved:.1f} %",
             *times,
-            str(len(row["errors"]) + row["unanswered"]),
+            str(row["unanswered"]),
+            str(len(row["errors"])),
         )
     return table

@@ -24,12 +24,13 @@ from server.remote.client import Client
 from server.remote.discovery import discover
 from server.remote.engine import NotForcedError, RemoteEngine
 from server.remote.keys import read_key
+from server.remote.probe import reading_of
 from server.remote.retyped import Forced, forced_end
 from server.remote.vocabulary import vocabulary_for
 from server.remote.writing import write
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds, with_lf
-from server.speed import GPU_PREFILL, STEPS, Reading
+from server.speed import STEPS, Reading
 from server.watching import Watcher
 
 logger = logging.getLogger("midtoken.remote")
@@ -45,12 +46,9 @@ NOT_OVER = "bans end a suggestion here, where a model in this process would writ
 class RemoteCompleter(Completer):
     """A model elsewhere, ready for requests; one at a time."""
 
-    def __init__(self, engine: RemoteEngine) -> None:
-        """Take an engine over; `close` frees it."""
-        known = engine.known
-        super().__init__(
-            engine, known.tokenization, exact=False, reading=Reading(GPU_PREFILL, GPU_PREFILL)
-        )
+    def __init__(self, engine: RemoteEngine, reading: Reading) -> None:
+        """Take an engine over; `close` frees it. `reading` is how fast it reads."""
+        super().__init__(engine, engine.known.tokenization, exact=False, reading=reading)
         self.drafter = None
         self.remote = engine
         self._checks = GrammarChecks()
@@ -203,9 +201,11 @@ def load_remote(options: RemoteSection) -> RemoteCompleter:
     known = vocabulary_for(client, found, options.tokenizer)
     if known.fim is None:
         logger.info(LEFT_TO_RIGHT)
-    completer = RemoteCompleter(RemoteEngine(client, found, known))
+    engine = RemoteEngine(client, found, known)
+    prepared = perf_counter()
+    completer = RemoteCompleter(engine, reading_of(engine))
     completer.loading_ms = {
-        "load_model": 1e3 * (asked - started),
-        "load_tables": 1e3 * (perf_counter() - asked),
+        "load_model": 1e3 * (asked - started + perf_counter() - prepared),
+        "load_tables": 1e3 * (prepared - asked),
     }
     return completer

@@ -65,8 +65,8 @@ class NoLogits:
         return False
 
     def held(self, tokens: Sequence[int]) -> int:
-        """All of them: what it keeps of prompts is the engine's own business, and it is quick."""
-        return len(tokens)
+        """None that are known of: what it keeps of prompts is the engine's own business."""
+        return 0
 
     def _refuse(self) -> NoReturn:
         raise EngineError(

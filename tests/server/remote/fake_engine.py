@@ -17,6 +17,8 @@ from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from server.remote.probe import PROBE_TOKENS
+
 MARKS = [
     *("<|endoftext|>", "<|im_end|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>"),
     *("<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"),
@@ -86,8 +88,9 @@ class FakeEngine:
 
     @property
     def completions(self) -> list[dict[str, Any]]:
-        """The bodies of all requests for text."""
-        return [body for path, _, body in self.requests if path == "/v1/completions" and body]
+        """The bodies of all requests for text, but for those that measure how fast it reads."""
+        asked = [body for path, _, body in self.requests if path == "/v1/completions" and body]
+        return [body for body in asked if body["max_tokens"] != PROBE_TOKENS]
 
     def paths(self) -> list[str]:
         """What was asked for."""
@@ -151,8 +154,9 @@ def _handler(engine: FakeEngine) -> type[BaseHTTPRequestHandler]:
             return self.send(404, {"detail": "Not Found"})
 
         def complete(self, body: dict[str, Any]) -> None:
+            is_probe = body["max_tokens"] == PROBE_TOKENS
             has_form = any(name in body for name in ("structured_outputs", "guided_regex", "regex"))
-            if engine.refusal is not None:
+            if engine.refusal is not None and not is_probe:
                 return self.send(*engine.refusal)
             if engine.refuses_forms and has_form:
                 error = {"message": "extra fields are not permitted", "code": 400}
@@ -162,13 +166,15 @@ def _handler(engine: FakeEngine) -> type[BaseHTTPRequestHandler]:
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             try:
-                if engine.hold is not None:
+                if engine.hold is not None and not is_probe:
                     engine.hold.wait(10)
-                for event in self.events(body):
+                events = [self.event("x", "length")] if is_probe else self.events(body)
+                for event in events:
                     self.write(f"data: {event}\n\n")
                 self.write("")
             except OSError:
-                engine.left.set()
+                if not is_probe:
+                    engine.left.set()
             self.close_connection = True
             return None
 

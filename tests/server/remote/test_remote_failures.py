@@ -174,7 +174,7 @@ class TestConnections:
         timer = threading.Timer(0.2, client.cancel)
         timer.start()
         with pytest.raises(Cancelled):
-            list(client.stream("/v1/completions", {"prompt": []}))
+            list(client.stream("/v1/completions", {"prompt": [], "max_tokens": 8}))
         timer.join()
 
     def test_no_engine(self, serve):
