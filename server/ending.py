@@ -1,4 +1,4 @@
-"""How a server process runs and ends: when its work is done, or when it is told to (SIGTERM).
+"""How a server process runs and ends: when its work is done, or when it is told to by a signal.
 
 Told to end, it lets its connections, its socket and its model go, and has ended within a second,
 whatever its threads do: one may wait for input for ever, one may be in the middle of a download or
@@ -23,7 +23,9 @@ remembers of documents (`warm_start`)."""
 
 
 def run(serve: Callable[[Backend], Awaitable[None]]) -> None:
-    """Run a server until it ends; SIGTERM ends it, and the process, with exit code 0.
+    """Run a server until it ends. SIGTERM ends it and the process, with exit code 0.
+
+    So does Ctrl-C, with exit code 1 as in other commands.
 
     Args:
         serve: Serves with a backend. When it is cancelled it lets go of everything at once.
@@ -31,31 +33,41 @@ def run(serve: Callable[[Backend], Awaitable[None]]) -> None:
     backend = Backend()
 
     async def until_told() -> None:
-        me, told = asyncio.current_task(), False
-        loop = asyncio.get_running_loop()
+        me, code = asyncio.current_task(), None
+        assert me is not None
 
-        def stop() -> None:
-            nonlocal told
-            told = True
-            assert me is not None
+        def stop(with_code: int) -> None:
+            nonlocal code
+            code = with_code
             me.cancel()
 
-        try:
-            loop.add_signal_handler(signal.SIGTERM, stop)
-        except NotImplementedError:  # Windows
-            signal.signal(signal.SIGTERM, lambda *_: loop.call_soon_threadsafe(stop))
+        _on_signal(signal.SIGTERM, lambda: stop(0))
+        _on_signal(signal.SIGINT, lambda: stop(1))
         try:
             await serve(backend)
         except asyncio.CancelledError:
-            if not told:
+            if code is None:
                 raise
             backend.close(END_S)
-            leave()
+            if code:
+                print("midtoken: cancelled", file=sys.stderr)
+            leave(code)
 
     try:
         asyncio.run(until_told())
     finally:
         backend.close()
+
+
+def _on_signal(number: signal.Signals, act: Callable[[], None]) -> None:
+    """Have something done in the running event loop at a signal, unless the signal is ignored."""
+    loop = asyncio.get_running_loop()
+    if signal.getsignal(number) is signal.SIG_IGN:  # as in the background of a script
+        return
+    try:
+        loop.add_signal_handler(number, act)
+    except NotImplementedError:  # Windows
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(act))
 
 
 def leave(code: int = 0) -> None:

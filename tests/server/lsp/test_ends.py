@@ -1,4 +1,4 @@
-"""SIGTERM: a server ends in order and at once, whatever it is doing."""
+"""Signals: a server ends in order and at once, whatever it is doing."""
 
 import asyncio
 import signal
@@ -23,6 +23,15 @@ async def test_while_it_waits_for_the_editor(tiny_file):
         await client.ready()
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
+
+
+async def test_interrupted():
+    """Ctrl-C in a terminal, where input and port are open, ends it as other commands."""
+    process = await start_process("--tcp", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE)
+    await process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert await process.stderr.read() == b"midtoken: cancelled\n"
+    assert await process.wait() == 1
 
 
 async def test_while_it_writes(tiny_file):
