@@ -1,9 +1,9 @@
 """The way in to a server of several editors: who has come, who may stay, and how many.
 
 A connection first enters: the TLS handshake and the token's line, for which it has ten seconds and
-128 kB of memory. So many may be entering at once; another one has the oldest of them thrown out, so
-that whoever is slow on purpose keeps nobody out who is not. Then it is inside, where places are
-limited as well, and its messages are served.
+half a megabyte of memory at most. So many may be entering at once; another one has the oldest of
+them thrown out, so that whoever is slow on purpose keeps nobody out who is not. Then it is inside,
+where places are limited as well, and its messages are served.
 
 Whoever is not let in is told why in a message that every editor shows (`window/showMessage`).
 Not here: what a token is (`access`), and what messages mean.

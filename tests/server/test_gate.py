@@ -140,7 +140,7 @@ async def test_memory_of_those_who_wait():
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(writer.drain(), 0.3)
 
-    assert len(held[0]._buffer) < 1 << 20
+    assert len(held[0]._buffer) < 1 << 19
     writer.transport.abort()
     keeping.cancel()
     await asyncio.wait({keeping})
