@@ -82,9 +82,10 @@ def create_server(backend: Backend, hosting: Hosting = ALONE) -> MidtokenServer:
             params.context.trigger_kind if params.context else types.CompletionTriggerKind.Invoked
         )
         automatic = kind is not types.CompletionTriggerKind.Invoked
+        typing = server.rhythm.is_typing()
         return await completion_list(
             server,
-            Wish(params.text_document.uri, params.position, automatic),
+            Wish(params.text_document.uri, params.position, automatic, is_single=typing),
             params.partial_result_token,
         )
 

@@ -38,6 +38,10 @@ SHORTEST_S, LONGEST_S = 0.02, 0.15
 """The least and the most that is waited. Keys of one keystroke (an editor that closes a bracket)
 come within the least; a longer pause than the most is noticed with any model."""
 
+TYPING_S = 0.1
+"""A completion list that is asked for so soon after a key is one that the editor opens by itself:
+the protocol has one word for that and for asking by hand. VS Code asks 10 ms after a key."""
+
 
 class Rhythm:
     """The gaps between the last keys of one editor."""
@@ -53,6 +57,10 @@ class Rhythm:
         if gap < LONGEST_GAP_S:
             self._gaps.append(gap)
         self._last = now
+
+    def is_typing(self, now: float | None = None) -> bool:
+        """Whether a key was pressed a moment ago."""
+        return (monotonic() if now is None else now) - self._last < TYPING_S
 
     def pause(self, first_text_s: float | None = None) -> float:
         """Seconds to wait for the next key.

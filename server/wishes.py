@@ -36,6 +36,8 @@ class Wish:
     position: types.Position
     automatic: bool
     selected: types.SelectedCompletionInfo | None = None
+    is_single: bool = False
+    """Whether one suggestion will do even if it is no automatic request."""
 
 
 def request_of(
@@ -64,7 +66,8 @@ def request_of(
     ahead = options.engine.idle_work
     most = options.completion.candidates
     if not wish.automatic:
-        return Request(document, snapshot, replace(wanted, candidates=most), ahead=ahead, most=most)
+        wanted = replace(wanted, candidates=1 if wish.is_single else most)
+        return Request(document, snapshot, wanted, ahead=ahead, most=most)
     trigger = options.trigger
     usual = GPU_PATIENCE_MS if offloaded else CPU_PATIENCE_MS
     patience = usual if trigger.time_budget == "auto" else trigger.time_budget

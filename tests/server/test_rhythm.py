@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server import rhythm
-from server.rhythm import LONGEST_S, SHARE, SHORTEST_S, Rhythm
+from server.rhythm import LONGEST_S, SHARE, SHORTEST_S, TYPING_S, Rhythm
 
 seconds = st.floats(0, 1e4)
 
@@ -65,3 +65,15 @@ def test_never_less_for_a_slower_model(gaps, one, other):
     rhythm = typed(*gaps)
 
     assert rhythm.pause(min(one, other)) <= rhythm.pause(max(one, other))
+
+
+@given(st.lists(st.floats(0, 2), max_size=5), st.floats(0, 10))
+def test_a_moment_after_a_key(gaps, later):
+    """Whoever has just pressed a key is typing; before the first key nobody is."""
+    found = typed(*gaps)
+    now = 100.0
+    for gap in gaps:
+        now += gap
+
+    assert found.is_typing(now + later) == (now + later - now < TYPING_S)
+    assert not Rhythm().is_typing(later)

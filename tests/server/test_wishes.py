@@ -3,11 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lsprotocol import types
 
 from server.documents import Change, Document
 from server.options import Options
 from server.positions import Encoding, Position, Range
-from server.wishes import OPENED_BYTES, spot_after, spot_in_new
+from server.wishes import OPENED_BYTES, Wish, request_of, spot_after, spot_in_new
 
 TEXT = "import os\n\ngröße = 1\n"
 
@@ -62,3 +63,20 @@ class TestNewDocuments:
     def test_others(self, text):
         """An empty one is read when somebody types; of a long one, nobody knows which part."""
         assert spot_in_new(document_of(text), Options()) is None
+
+
+class TestCandidates:
+    @pytest.mark.parametrize(
+        ("automatic", "is_single", "asked"),
+        [(False, False, 3), (False, True, 1), (True, False, 1), (True, True, 1)],
+    )
+    def test_who_gets_several(self, automatic, is_single, asked):
+        """Whoever asks by hand. What is known of others is shown to all."""
+        document = document_of(TEXT)
+        wish = Wish(document.uri, types.Position(0, 0), automatic, is_single=is_single)
+        snapshot = document.snapshot(Position(0, 0))
+        request = request_of(
+            wish, document.uri, snapshot, Options(), offloaded=False, pause=lambda: 0.0
+        )
+
+        assert (request.options.candidates, request.most) == (asked, 3)
