@@ -60,15 +60,6 @@ class TeamArguments(RemoteArguments):
     as_json: bool
 
 
-class TeamArguments(RemoteArguments):
-    """Options of `midtoken bench team`."""
-
-    users: str
-    keys: int
-    seed: int
-    as_json: bool
-
-
 class CompleteArguments(RequestArguments, RemoteArguments):
     """Options of `midtoken complete`."""
 
@@ -107,21 +98,6 @@ class RankBenchArguments(EngineArguments):
 
     places: int
     seed: int
-    as_json: bool
-
-
-class ConfidenceBenchArguments(EngineArguments):
-    """Options of `midtoken bench confidence`."""
-
-    places: int
-    languages: tuple[str, ...]
-    projects: tuple[str, ...]
-    quick: bool
-    minutes: float | None
-    fit: bool
-    out: str
-    seed: int
-    context_tokens: int
     as_json: bool
 
 
