@@ -5,13 +5,16 @@ Neovim 0.11 has a completion menu and Neovim 0.12 has ghost text as well. Both a
 server is the command that people run.
 """
 
+import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.cases import CASES, Case, each_case
+from tests.e2e.cases import CASES, NAMES, Case, each_case
 from tests.e2e.editors import NEOVIM_GHOST, NEOVIM_MENU, neovim
 from tests.e2e.neovim import Ghost, Neovim, readme_setup
 
@@ -118,6 +121,46 @@ def test_menu_without_convert(menu_editor: Neovim, tmp_path: Path) -> None:
     assert menu_editor.written() == case.document("rn", 0)
 
 
+def test_names_in_the_menu(menu_editor: Neovim, tmp_path: Path) -> None:
+    """Known names are marked entries; one gives its rest, whatever the model has written."""
+    case = NAMES
+    type_case(menu_editor, case, tmp_path)
+    menu_editor.type("<C-Space>")
+    entries = menu_editor.wait("the menu", menu_editor.menu)
+    names = [number for number, entry in enumerate(entries) if entry["kind"] == "Variable"]
+    rests = {"eight", "idth", "ages", "aste", "ins"}
+    assert names, entries
+    assert {entries[number]["word"] for number in names} <= rests
+    assert rests <= {entry["word"] for entry in entries}
+
+    menu_editor.type("<C-n>" * (names[0] + 1) + "<C-y>")
+    menu_editor.wait("acceptance", lambda: not menu_editor.menu())
+    assert menu_editor.written() == case.document(entries[names[0]]["word"], 0)
+
+
+def test_one_server_that_two_find(tmp_path: Path, midtoken_home: Path) -> None:
+    """Two Neovims that are set up to share have one server, though nobody has started it."""
+    editors = []
+    try:
+        for name in ("first", "second"):
+            folder = tmp_path / name
+            folder.mkdir()
+            editors.append(Neovim(neovim(NEOVIM_MENU), setup_for("One model"), folder))
+        for editor in editors:
+            type_case(editor, CASES[0], tmp_path)
+        first, second = (editor.item("textDocument/completion") for editor in editors)
+    finally:
+        for editor in editors:
+            editor.close()
+        servers = [json.loads(path.read_text()) for path in midtoken_home.glob("run/*.json")]
+        for server in servers:
+            os.kill(server["pid"], signal.SIGTERM)
+
+    assert len(servers) == 1
+    assert first == second
+    assert first["textEdit"]["newText"].startswith("rn fibonacci(")
+
+
 def test_one_server_for_two(tmp_path: Path) -> None:
     """Two Neovims, of two versions, write with one server and one model at the same time."""
     command = ["midtoken", "serve", "--tcp", "127.0.0.1:0"]
@@ -125,7 +168,7 @@ def test_one_server_for_two(tmp_path: Path) -> None:
     editors = []
     try:
         port = next(line for line in server.stderr if "serves on" in line).split(":")[-1].strip()
-        connect = readme_setup("One model").replace("7777", port)
+        connect = readme_setup("A server that you start").replace("7777", port)
         for requirement in (NEOVIM_GHOST, NEOVIM_MENU):
             folder = tmp_path / requirement
             folder.mkdir()
