@@ -94,6 +94,25 @@ CASES = (
     ),
 )
 
+NAMES = Case(
+    "names",
+    "total_weight = total_width = total_wages = total_waste = total_wins = 3\nprint(",
+    "total_w",
+    ")\n",
+    r"print\(total_w\w+\)",
+)
+"""A word that more names of the file begin with than the model writes texts."""
+
+MEANT = Case(
+    "meant names",
+    "@keyframes spin-slowly { to { rotate: 1turn } }\n.wheel { animation-name: ",
+    "ss",
+    " }\n",
+    r"\.wheel { animation-name: spin-slowly }",
+    suffix=".css",
+)
+"""Initials of a name."""
+
 DASHED = Case(
     "dashed word",
     "body {\n  color: black;\n  ",

@@ -1,8 +1,9 @@
 ;;; drive.el --- Type into Emacs and accept what eglot offers  -*- lexical-binding: t; -*-
 
 ;; Loaded after the set-up of the README. Reads cases as JSON from the file in MIDTOKEN_CASES:
-;; a list of {file, offset, typed}, the offset in characters. Every file is visited, its text typed,
-;; completed and saved; what was accepted is printed as one line of JSON for each.
+;; a list of {file, offset, typed, entry}, the offset in characters. Every file is visited, its text
+;; typed, completed and saved; what was accepted is printed as one line of JSON for each. With an
+;; entry, that one is taken from the list as Emacs' completion styles show it.
 
 (require 'json)
 
@@ -19,13 +20,37 @@
   (with-timeout (drive-limit (error "Waited in vain for %s" what))
     (while (not (funcall condition)) (accept-process-output nil 0.05))))
 
-(defun drive-case (file offset typed)
-  "Type TYPED so many characters into FILE (OFFSET), complete and save."
+(defun drive-take (entry)
+  "Take an ENTRY of the list as completion commands do; nothing if the list does not show it."
+  (pcase-let* ((`(,start ,end ,table . ,more) (eglot-completion-at-point))
+               (typed (buffer-substring-no-properties start end))
+               (found (completion-all-completions typed table nil (length typed)))
+               (entries (progn (when (consp found) (setcdr (last found) nil)) found))
+               (chosen (seq-find (lambda (one) (string= one entry)) entries)))
+    (when chosen
+      (delete-region start end)
+      (insert chosen)
+      (funcall (plist-get more :exit-function) chosen 'finished)
+      (plist-get (get-text-property 0 'eglot--lsp-item chosen) :detail))))
+
+(defun drive-case (file offset typed entry)
+  "Type TYPED so many characters into FILE (OFFSET), complete and save.
+An ENTRY is taken from the list."
   (find-file file)
   (unless (eglot-managed-p) (apply #'eglot (eglot--guess-contact)))
   (drive-wait "the model" (lambda () drive-ready))
   (goto-char (+ (point-min) offset))
   (insert typed)
+  (if entry
+      (let ((detail (drive-take entry)))
+        (save-buffer)
+        (princ (json-encode (list :item (or detail "")
+                                  :encoding (symbol-name eglot-current-linepos-function))))
+        (terpri))
+    (drive-first)))
+
+(defun drive-first ()
+  "Complete with the only entry, and save."
   (let* ((capf (eglot-completion-at-point))
          (start (nth 0 capf))
          (item (car (all-completions (buffer-substring start (point)) (nth 2 capf))))
@@ -51,6 +76,7 @@
 (dolist (each (with-temp-buffer
                 (insert-file-contents (getenv "MIDTOKEN_CASES"))
                 (json-parse-buffer :object-type 'plist :array-type 'list)))
-  (drive-case (plist-get each :file) (plist-get each :offset) (plist-get each :typed)))
+  (drive-case (plist-get each :file) (plist-get each :offset) (plist-get each :typed)
+              (plist-get each :entry)))
 (eglot-shutdown-all)
 ;;; drive.el ends here

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cases import CASES, DASHED, Case
+from tests.e2e.cases import CASES, DASHED, MEANT, Case
 from tests.e2e.editors import emacs
 
 pytestmark = pytest.mark.model
@@ -22,12 +22,18 @@ DRIVE = Path(__file__).with_name("drive.el")
 
 LIMIT_S = 300
 
-TYPED = (*CASES, DASHED)
+TYPED = (*CASES, DASHED, MEANT)
+
+ENTRIES = {MEANT.name: "spin-slowly"}
+"""What is taken from the list; else it has one entry, which is taken."""
 
 SHORT = """
 (setq-default eglot-workspace-configuration
-              '(:midtoken (:completion (:maxTokens 16 :maxTokensBlock 32))))
+              '(:midtoken (:completion (:maxTokens 16 :maxTokensBlock 32 :candidates 1
+                                        :names :json-false)
+                           :languages (:overrides (:css (:completion (:names t)))))))
 """
+"""Lists have one entry, but for names in CSS."""
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +48,7 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes,
     files = {case.name: case.write(folder) for case in TYPED}
     asked = [
         {"file": str(files[case.name]), "offset": len(case.before), "typed": case.typed}
+        | ({"entry": ENTRIES[case.name]} if case.name in ENTRIES else {})
         for case in TYPED
     ]
     cases = folder / "cases.json"
@@ -66,7 +73,7 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes,
     }
 
 
-@pytest.mark.parametrize("case", TYPED, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, DASHED], ids=lambda case: case.name)
 def test_completion_at_point(accepted: dict[str, tuple[bytes, dict[str, str]]], case: Case) -> None:
     """Completing puts exactly the remainder into the file; closers after the cursor stay single."""
     written, answer = accepted[case.name]
@@ -74,6 +81,14 @@ def test_completion_at_point(accepted: dict[str, tuple[bytes, dict[str, str]]], 
 
     assert written == case.document(answer["item"], closers)
     assert case.fits(written), case.accepted_line(written)
+
+
+def test_names_that_are_meant(accepted: dict[str, tuple[bytes, dict[str, str]]]) -> None:
+    """Initials find a name in Emacs' list, and the name takes their place."""
+    written, answer = accepted[MEANT.name]
+
+    assert answer["item"].startswith("name · ")
+    assert MEANT.fits(written), MEANT.accepted_line(written)
 
 
 def test_code_points(accepted: dict[str, tuple[bytes, dict[str, str]]]) -> None:
