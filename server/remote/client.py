@@ -243,7 +243,7 @@ def message_in(found: object) -> str | None:
     return None
 
 
-def _parts(url: str) -> tuple[str, str, int | None, str, bool]:
+def _parts(url: str) -> tuple[str, str, int, str, bool]:
     """An address as it is shown, its host, port and path, and whether it is a secure one."""
     try:
         split = urlsplit(url.strip())
@@ -260,5 +260,7 @@ def _parts(url: str) -> tuple[str, str, int | None, str, bool]:
             "midtoken.remote.url is an address only: no user, password or query; a key goes into "
             "the file of midtoken.remote.keyFile"
         )
-    path = split.path.rstrip("/").removesuffix("/v1")
-    return f"{split.scheme}://{split.netloc}{path}", host, port, path, split.scheme == "https"
+    path, secure = split.path.rstrip("/").removesuffix("/v1"), split.scheme == "https"
+    # Said in any case: without one, the end of an IPv6 address would be taken for it.
+    port = port or (http.client.HTTPS_PORT if secure else http.client.HTTP_PORT)
+    return f"{split.scheme}://{split.netloc}{path}", host, port, path, secure

@@ -6,9 +6,11 @@ engine has its own memory of prompts, and it is shared.
 """
 
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
+from urllib.parse import unquote, urlsplit
 
 from server.answers import FINISHED, Answer, text_before
 from server.ban_watch import BanWatch
@@ -17,6 +19,7 @@ from server.completer import LEFT_TO_RIGHT, ONE_ONLY, Completer, CompletionOptio
 from server.decoding import Generation
 from server.grammar.fit import Fits
 from server.grammar.languages import ladder_for
+from server.grammar.report import GrammarReport
 from server.grammar_checks import GrammarChecks, fits_of
 from server.options import RemoteSection
 from server.prompt import SUFFIX_SHARE
@@ -28,7 +31,9 @@ from server.remote.probe import reading_of
 from server.remote.retyped import Forced, forced_end
 from server.remote.vocabulary import vocabulary_for
 from server.remote.writing import write
+from server.report import HealingReport
 from server.rules import place_at
+from server.secret_files import is_secret
 from server.snapshot import Snapshot, line_bounds, with_lf
 from server.speed import STEPS, Reading
 from server.watching import Watcher
@@ -39,6 +44,7 @@ UNFORCED = "this engine can't be told how to begin, so nothing is healed: the ho
 NEAR_BYTES = 4 * STEPS[-1]
 """What is likely to be in a prompt before the hole: usual bytes a token."""
 
+NOT_SENT = "files of secrets, by their names, are not sent to an engine elsewhere"
 TELLS_NONE = "the engine tells no probabilities: the score says nothing"
 NOT_OVER = "bans end a suggestion here, where a model in this process would write something else"
 
@@ -67,6 +73,8 @@ class RemoteCompleter(Completer):
             EngineError: The engine is not there, refuses or fails.
             Cancelled: `cancel` was called.
         """
+        if is_secret_document(snapshot.uri):
+            return self._unsent(snapshot, options)
         if options.healing == "off" or not self.remote.can_force:
             return self._answered(snapshot, options, on_progress, watcher)
         try:
@@ -77,6 +85,21 @@ class RemoteCompleter(Completer):
         answer = self._answered(snapshot, unhealed, on_progress, watcher)
         self.remote.forces_nothing()
         return replace(answer, notes=(UNFORCED, *answer.notes))
+
+    def _unsent(self, snapshot: Snapshot, options: CompletionOptions) -> Answer:
+        """An answer without a text, for which nobody was asked."""
+        healing = HealingReport("off", note=NOT_SENT)
+        return Answer(
+            Generation(b"", (), "stop token", healing, 0, 0),
+            options.prompt,
+            self.remote.info,
+            0,
+            dict.fromkeys(("prompt", "grammar", "first_text", "decoding"), 0.0),
+            (NOT_SENT,),
+            options.multiline,
+            options.rules_off,
+            GrammarReport("off", snapshot.language, reason=NOT_SENT),
+        )
 
     def _answered(
         self,
@@ -175,6 +198,15 @@ class RemoteCompleter(Completer):
         if asked == "off" or not self.remote.can_force:
             return "off", None if asked == "off" else UNFORCED
         return ("one", None) if asked == "one" else ("align", None)
+
+
+def is_secret_document(uri: str) -> bool:
+    """Whether a document's name, or that of the file behind a link, tells of secrets."""
+    path = unquote(urlsplit(uri).path) if "://" in uri else uri
+    try:
+        return is_secret(path) or is_secret(os.path.realpath(path))
+    except (OSError, ValueError):  # no file can have such a name
+        return True
 
 
 def lines_around(snapshot: Snapshot) -> list[bytes]:

@@ -42,9 +42,10 @@ class Completions:
             "stream": True,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
-            "seed": sampling.seed,
             "logprobs": 1,
         }
+        if sampling.temperature:  # a seed costs some engines a faster way, and is of no use here
+            body["seed"] = sampling.seed
         if self.extended:
             body["min_p"] = sampling.min_p
             body["top_k"] = sampling.top_k or -1

@@ -227,6 +227,19 @@ class TestAddresses:
     def test_the_end_may_be_that_of_openai(self, end):
         assert Client(f"http://host:1/team{end}").url == "http://host:1/team"
 
+    @pytest.mark.parametrize(
+        ("url", "place"),
+        [
+            ("http://[::1]", ("::1", 80)),
+            ("http://[::1]:8000/v1", ("::1", 8000)),
+            ("https://engine", ("engine", 443)),
+        ],
+    )
+    def test_hosts_and_ports(self, url, place):
+        """An IPv6 address is not taken for a host and a port."""
+        connection = Client(url)._connection()
+        assert (connection.host, connection.port) == place
+
     def test_keys_in_the_open(self):
         """A key over plain HTTP to another machine is worth a warning; over loopback it is not."""
         assert Client("http://engine", Key(SECRET)).tells_key_to_others

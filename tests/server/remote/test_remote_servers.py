@@ -138,6 +138,26 @@ class TestSettings:
         assert not {"key", "token", "password"} & set(RemoteSection.__annotations__)
 
 
+class TestSecrets:
+    @pytest.mark.parametrize("name", ["/w/.env", "file:///w/.env.local", "file:///w/%2Eenv"])
+    def test_files_of_secrets_stay_here(self, serve, ask, name):
+        """Nobody is asked about them, and the report says why nothing comes."""
+        engine = serve()
+        snapshot = Snapshot(name, 0, b"KEY=abc", 7, "plaintext")
+        completion = ask(engine).complete(snapshot)
+        assert not completion.items
+        assert any("files of secrets" in note for note in completion.notes)
+        assert not engine.completions
+
+    def test_links_to_them(self, serve, ask, tmp_path):
+        (tmp_path / ".env").write_text("KEY=abc")
+        (tmp_path / "settings.py").symlink_to(tmp_path / ".env")
+        engine = serve()
+        uri = (tmp_path / "settings.py").as_uri()
+        assert not ask(engine).complete(Snapshot(uri, 0, b"KEY=abc", 7, "python")).items
+        assert not engine.completions
+
+
 class TestRanking:
     def test_it_is_refused(self, serve, ask):
         """Names are ranked by probabilities that an engine elsewhere does not give."""
@@ -175,6 +195,16 @@ class TestCommands:
         assert found["model"]["remote"] is True
         assert found["model"]["backend"] == f"vLLM 0.12.0 at {engine.url}"
         assert found["healing"]["mode"] == "align"
+
+    def test_via_server(self, serve, document, tokenizer_json):
+        """A real server process asks the same engine, and says the same."""
+        engine = serve()
+        result = self.run(
+            *("complete", f"{document}:1:9", "--via-server", "--remote", engine.url),
+            *("--remote-tokenizer", str(tokenizer_json)),
+        )
+        assert result.output == "rn fibonacci(n - 1)\n"
+        assert engine.completions
 
     def test_errors(self, document, serve, monkeypatch):
         """The key of the environment is sent, and shown nowhere."""
