@@ -16,7 +16,7 @@ from server.gate import Gate
 from server.hosting import Hosting
 from server.serving import server_for
 from server.shared_server import SHARED
-from tests.server.lsp.client import AnsweredWithError, Client
+from tests.server.lsp.client import AUTOMATIC, AnsweredWithError, Client
 from tests.server.lsp.conftest import BUFFER_BYTES, settings
 from tests.server.lsp.editors import NEOVIM_12
 
@@ -109,12 +109,12 @@ async def test_each_keeps_its_place_in_memory(backend, tiny_file):
             one.open(URI, text + "import o")
         before = await backend.evaluated_tokens()
         for one in editors:
-            await one.inline(URI, (30, 8))
+            await one.inline(URI, (30, 8), AUTOMATIC)
         read = await backend.evaluated_tokens() - before
         for one in editors:
             one.change(URI, (((30, 7), (30, 8)), "p"))
         for one in editors:
-            await one.inline(URI, (30, 8))
+            await one.inline(URI, (30, 8), AUTOMATIC)
 
         assert await backend.evaluated_tokens() - before - read < read / 2
 
