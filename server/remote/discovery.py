@@ -14,6 +14,7 @@ from server.remote.apis import Api
 from server.remote.client import Client
 from server.remote.llama_server import LlamaServer
 from server.remote.openai import GUIDED, REGEX, STRUCTURED, Completions
+from server.remote.shapes import expected_from
 
 Kind = Literal["llama-server", "vllm", "sglang", "openai"]
 
@@ -68,6 +69,11 @@ def discover(client: Client, kind: str = "auto", model: str = "") -> Found:
     Raises:
         RemoteError: It is not there, refuses, or does not serve that model.
     """
+    with expected_from(client.url):
+        return _found(client, kind, model)
+
+
+def _found(client: Client, kind: str, model: str) -> Found:
     try:
         models = _models(client.get("/v1/models"))
     except RemoteError as error:

@@ -18,6 +18,7 @@ from server.remote.client import Client, message_of
 from server.remote.discovery import Found
 from server.remote.events import DONE
 from server.remote.no_logits import NoLogits
+from server.remote.shapes import expected_from
 from server.remote.vocabulary import Known
 
 REFUSALS = frozenset({400, 422})
@@ -171,7 +172,8 @@ class RemoteEngine(NoLogits):
             for event in stream:
                 if event == DONE:
                     return
-                piece = api.piece(self._read(event))
+                with expected_from(self._client.url):
+                    piece = api.piece(self._read(event))
                 if piece.reused is not None:
                     self._evaluated -= piece.reused - reused
                     reused = piece.reused

@@ -9,6 +9,7 @@ from typing import Any
 
 from server.remote.apis import Ask, Piece
 from server.remote.literal import gbnf
+from server.remote.shapes import finite
 
 SAMPLERS = ["top_k", "top_p", "min_p", "temperature"]
 """Those that midtoken has options for, in llama.cpp's order: no penalties, which punish code."""
@@ -51,7 +52,7 @@ class LlamaServer:
         ended = ENDS.get(str(found.get("stop_type")), "stop token") if found.get("stop") else None
         return Piece(
             str(found.get("content") or "").encode(errors="replace"),
-            tuple(float(one["logprob"]) for one in probabilities if one.get("logprob") is not None),
+            finite(one.get("logprob") for one in probabilities),
             ended,
             reused if isinstance(reused, int) else None,
         )

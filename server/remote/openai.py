@@ -12,6 +12,7 @@ from typing import Any
 
 from server.remote.apis import Ask, Piece
 from server.remote.literal import gbnf, pattern
+from server.remote.shapes import finite
 
 STRUCTURED = "structured_outputs"
 GUIDED = "guided_regex"
@@ -64,7 +65,7 @@ class Completions:
         reason = choice.get("finish_reason")
         return Piece(
             str(choice.get("text") or "").encode(errors="replace"),
-            tuple(float(value) for value in logprobs if value is not None),
+            finite(logprobs),
             None if reason is None else ENDS.get(str(reason), "stop token"),
         )
 

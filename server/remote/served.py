@@ -18,6 +18,7 @@ from healing.vocabulary import TokenKind, Vocabulary, byte_level_alphabet
 from server.engine.fim_dialects import DIALECTS, GAPS
 from server.errors import EngineError, RemoteError
 from server.remote.client import Client
+from server.remote.shapes import expected_from
 
 ENDS = (
     *("<|endoftext|>", "<|im_end|>", "<|im_start|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>"),
@@ -30,6 +31,9 @@ _MARK = re.compile("<[|｜/]?[^\\s<>]{1,40}>|\\[[A-Z_/]{2,20}\\]|▁<[A-Z]{2,5}>
 """What a special token may be called."""
 
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
+
+MOST_IDS = 1 << 22
+"""More than any vocabulary has."""
 
 SEPARATOR = b"\x01"
 """Stands between texts that are asked for together: no code has it, and it joins nothing."""
@@ -54,6 +58,11 @@ class LearnedVocabulary(Vocabulary):
         new = {token: (piece, kind) for token, piece in tokens if token not in self._known}
         if not new:
             return
+        if not 0 <= min(new) <= max(new) < MOST_IDS:
+            raise RemoteError(
+                f"the engine's tokenizer has a token {max(new, key=abs)}, which none has: set "
+                "midtoken.remote.tokenizer"
+            )
         self._known.update(new)
         size = max(self._known) + 1
         lengths, kinds = np.zeros(size, np.int64), np.full(size, TokenKind.UNUSED, np.uint8)
@@ -161,7 +170,8 @@ def llama_server_asker(client: Client) -> Callable[[str], Pieces]:
 
     def ask(text: str) -> Pieces:
         body = {"content": text, "add_special": False, "parse_special": False, "with_pieces": True}
-        return _llama_pieces(client.post("/tokenize", body))
+        with expected_from(client.url):
+            return _llama_pieces(client.post("/tokenize", body))
 
     return ask
 
@@ -172,14 +182,19 @@ def vllm_asker(client: Client, model: str) -> Callable[[str], Pieces]:
     def ask(text: str) -> Pieces:
         body: dict[str, object] = {"model": model, "prompt": text}
         body |= {"add_special_tokens": False, "return_token_strs": True}
-        answer = client.post("/tokenize", body)
-        return _vllm_pieces(answer, text.encode())
+        with expected_from(client.url):
+            return _vllm_pieces(client.post("/tokenize", body), text.encode())
 
     return ask
 
 
 def learn_marks(client: Client, kind: str, model: str, vocabulary: LearnedVocabulary) -> None:
     """Ask, in one request, which marks of prompts and ends of texts the engine has a token for."""
+    with expected_from(client.url):
+        vocabulary.learn(_known_marks(client, kind, model), TokenKind.CONTROL)
+
+
+def _known_marks(client: Client, kind: str, model: str) -> Pieces:
     names = dict.fromkeys((*_names_of_marks(), *ENDS))
     text = "\n".join(names)
     if kind == "llama-server":
@@ -190,8 +205,7 @@ def learn_marks(client: Client, kind: str, model: str, vocabulary: LearnedVocabu
         answer = client.post("/tokenize", {"model": model, "prompt": text, **wish})
         spelled = [str(name).encode() for name in answer.get("token_strs") or []]
         pieces = list(zip(_tokens(answer), spelled, strict=False))
-    marks = [(token, name) for token, name in pieces if name.decode(errors="replace") in names]
-    vocabulary.learn(marks, TokenKind.CONTROL)
+    return [(token, name) for token, name in pieces if name.decode(errors="replace") in names]
 
 
 def first_tokens(client: Client, kind: str, model: str, encode: Encode) -> tuple[int, ...]:
