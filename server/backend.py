@@ -27,7 +27,8 @@ from server.models.files import Progress
 from server.options import Options, RemoteSection
 from server.plain_files import shortened
 from server.report import Completion
-from server.service import Request, Service
+from server.service import Service
+from server.service_request import Request
 from server.state_store import default_folder
 from server.warm_start import warm_start
 from server.worker import Ticket, Worker

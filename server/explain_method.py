@@ -28,7 +28,7 @@ from server.errors import MidtokenError
 from server.explain_page.facts import gather
 from server.explain_page.page import page
 from server.report import Completion
-from server.service import Request
+from server.service_request import Request
 
 logger = logging.getLogger("midtoken.explain")
 

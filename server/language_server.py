@@ -49,7 +49,7 @@ from server.positions import Encoding, Position, choose_encoding
 from server.report import Completion
 from server.rhythm import Rhythm
 from server.server_log import prepare_log, said_in_log, set_log
-from server.service import Request
+from server.service_request import Request
 from server.snapshot import Snapshot, language_of
 from server.surroundings import Surroundings
 from server.wishes import Wish, request_after, request_of, spot_after, spot_in_new

@@ -20,7 +20,7 @@ from server.completer import Completer
 from server.errors import Cancelled
 from server.name_list import TOKENS, Limits, NameList, NameSources, list_names
 from server.names import word_start
-from server.service import Request
+from server.service_request import Request
 from server.snapshot import Snapshot
 
 logger = logging.getLogger("midtoken.names")

@@ -34,7 +34,7 @@ from server.errors import Cancelled, MidtokenError
 from server.fitting_names import fitting_names
 from server.name_index import NameIndex
 from server.ranking import Ranking, RankOptions, rank
-from server.service import Request
+from server.service_request import Request
 from server.snapshot import Snapshot
 
 RANK = "midtoken/rank"

@@ -16,31 +16,23 @@ Not here: documents, protocol messages, and what is shown (`answers.present`).
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from statistics import median
 
 from server.answers import Answer
-from server.completer import Completer, CompletionOptions
-from server.confidence import BOLD, WORD_END, Caution
+from server.completer import Completer
+from server.confidence import WORD_END
 from server.errors import Cancelled
-from server.grammar.languages import files_of
 from server.idle import Idle, Spot
 from server.memory import Memory, remainder
-from server.prompt import title_of
 from server.report import Completion
-from server.rules import place_at
+from server.service_request import Request, Wanted, keys_of
 from server.several import present_all
-from server.snapshot import Snapshot, line_bounds, with_lf
 from server.state_keeper import StateKeeper
 from server.turns import Turns
 from server.worker import Ticket, Worker
-
-Wanted = list[tuple[Hashable, bytes]]
-"""See `keys_of`."""
-
-EARLIER_LINES = 16
-"""So many lines of a suggestion can be typed along."""
 
 GRACE_S = 0.06
 """A cancelled job may be joined for so long. VS Code cancels a request at each key and asks again
@@ -52,32 +44,9 @@ LATENCIES = 9
 
 _UNTIL_FIRST_TEXT = ("prompt", "grammar", "first_text")
 
-KEY_BYTES = 1 << 16
-"""Text before and after the cursor's line that a key holds at most: more than any prompt. A grammar
-may have read more, and is taken to say the same if only that has changed."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """A wish for a completion."""
-
-    document: Hashable
-    """Newer requests of the same document supersede older ones."""
-    snapshot: Snapshot
-    options: CompletionOptions
-    patience: float | None = None
-    """Seconds of work for it after which whole words written so far are the answer; None waits for
-    all of it."""
-    delay: float = 0.0
-    """Seconds to wait for a newer request before the model is asked (debouncing)."""
-    ahead: bool = False
-    """Whether more may be read there when the model has nothing to do."""
-    caution: Caution = BOLD
-    """How sure what is shown has to be. What is remembered does not depend on it."""
-    most: int | None = None
-    """How many continuations are shown at most, of those that are known; None for all."""
-    connection: Hashable = None
-    """Whose wish it is: connections take turns at the model."""
+SLICE_S = 2.0
+"""Somebody else's job that has waited so long for its turn ends the one that runs, as soon as that
+one has a whole word to show: a line takes so long on a CPU, and a block of code ten times that."""
 
 
 @dataclass(eq=False)
@@ -103,6 +72,12 @@ class _Job:
     asked: bool = False
     """Whether a request has ever waited for it."""
     connection: Hashable = None
+    runs: bool = False
+    """Whether it has its turn at the model."""
+    in_grace: bool = False
+    """Whether it was cancelled and may be joined for a moment yet."""
+    hurried: bool = False
+    """Whether others have waited long for their turn: whole words written so far are the answer."""
 
     @property
     def is_open(self) -> bool:
@@ -273,11 +248,11 @@ class Service:
     def _start(self, request: Request, key: Hashable, typed: bytes) -> _Job:
         """A new job; the document's earlier one and those that nobody waits for make room.
 
-        Those of other connections that somebody has waited for may be joined for a while yet.
+        What another connection has cancelled just now it may join again.
         """
         for document, other in self._jobs.items():
             is_left = not other.waiting and (
-                not other.asked or other.connection == request.connection
+                not other.in_grace or other.connection == request.connection
             )
             if document == request.document or is_left:
                 self._worker.cancel(other.ticket)
@@ -310,7 +285,7 @@ class Service:
 
         async def run() -> None:
             try:
-                async with self.turns.turn(request.connection, job.ticket):
+                async with self._turn(job):
                     answer = await self._worker.submit(job.ticket, work)
                     job.answer = replace(answer, candidates=job.candidates)
                 if not job.ticket.cancelled:  # else it may be the work of a model that was replaced
@@ -331,8 +306,30 @@ class Service:
         task.add_done_callback(self._tasks.discard)
         return job
 
+    @asynccontextmanager
+    async def _turn(self, job: _Job) -> AsyncIterator[None]:
+        """The job's turn at the model; while it waits for that, others are hurried."""
+        hurrying = asyncio.ensure_future(self._hurry_others(job))
+        try:
+            async with self.turns.turn(job.connection, job.ticket):
+                hurrying.cancel()
+                job.runs = True
+                yield
+        finally:
+            hurrying.cancel()
+
+    async def _hurry_others(self, job: _Job) -> None:
+        """From time to time, what another connection's job has written has to do."""
+        while True:
+            await asyncio.sleep(SLICE_S)
+            for other in list(self._jobs.values()):
+                if other.runs and other.connection != job.connection:
+                    other.hurried = True
+                    other.wake()
+                    self._stop_unwanted(other)
+
     def _stop_unwanted(self, job: _Job) -> None:
-        """Stop a job that was cancelled, unless somebody has joined it meanwhile."""
+        """Stop a job if nobody waits for it."""
         if not job.waiting:
             self._worker.cancel(job.ticket)
 
@@ -348,7 +345,7 @@ class Service:
         since = typed[len(job.typed) :]
         loop = asyncio.get_running_loop()
         deadline = None if request.patience is None else job.began + request.patience
-        job.waiting, job.asked = job.waiting + 1, True
+        job.waiting, job.asked, job.in_grace = job.waiting + 1, True, False
         try:
             while job.is_open:
                 if self._newest.get(request.document) != mine:
@@ -361,58 +358,23 @@ class Service:
                         await news.wait()
                 except TimeoutError:
                     deadline = None  # if no whole word is there yet, wait for the first one
-                if deadline is None and request.patience is not None:
+                if job.hurried or (deadline is None and request.patience is not None):
                     words = _whole_words(job, typed)
                     if words is not None:
                         return since, words
         except asyncio.CancelledError:
             if self._newest.get(request.document) == mine:
+                job.in_grace = True
                 loop.call_later(GRACE_S, self._stop_unwanted, job)
             raise
         finally:
             job.waiting -= 1
+            if job.hurried:  # nobody gets more of it than this
+                loop.call_soon(self._stop_unwanted, job)
         if job.failure is not None and not isinstance(job.failure, Cancelled):
             raise job.failure
         left = None if job.answer is None else remainder(job.typed, job.answer, typed)
         return None if left is None else (since, left)
-
-
-def keys_of(request: Request) -> Wanted:
-    """Where an answer may be found: pairs of a key and what is typed, likeliest first.
-
-    A key is all that an answer depends on, but for what is typed: exact bytes. Closers after the
-    cursor are left out, as they are of prompts: a bracket that the editor closes by itself changes
-    nothing. Documents of one language may have different grammars, which are edited, too: the file
-    of a grammar or schema is a part of the key, with its version.
-
-    The first pair is about the cursor's line, and a new answer is remembered by it. The others are
-    about the lines before, where an answer of several lines was asked for that is typed along now.
-    """
-    snapshot, options = request.snapshot, request.options
-    text, cursor = snapshot.text, snapshot.cursor
-    place = place_at(snapshot)
-    grammar = options.grammar != "off" and files_of(
-        snapshot.uri,
-        snapshot.language,
-        text,
-        dict(options.grammar_files),
-        dict(options.grammar_schemas),
-    )
-    joined = len(place.rest) if place.closers is not None else len(place.tail)
-    after = with_lf(text[cursor + joined : cursor + joined + KEY_BYTES])
-
-    def key(start: int) -> Hashable:
-        before = with_lf(text[max(0, start - KEY_BYTES) : start])
-        title = title_of(snapshot, start, cursor + joined)
-        return (snapshot.language, options, grammar, title, before, place.tail, after)
-
-    start, end = line_bounds(text, cursor)
-    stop = min(cursor, end)  # the cursor may stand between `\r` and `\n`
-    found = [(key(start), text[start:stop])]
-    while not place.rest and start and len(found) <= EARLIER_LINES:
-        start, _ = line_bounds(text, start - (2 if text[start - 2 : start] == b"\r\n" else 1))
-        found.append((key(start), with_lf(text[start:stop])))
-    return found
 
 
 def _has_enough(left: Answer, since: bytes, candidates: int) -> bool:

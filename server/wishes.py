@@ -15,7 +15,7 @@ from server.lsp_items import completion_options
 from server.options import Options
 from server.positions import Position, to_bytes
 from server.report import Completion
-from server.service import Request
+from server.service_request import Request
 from server.snapshot import Snapshot
 from server.workspace.context import Material
 

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Hashable
+from dataclasses import replace
 
 import pytest
 
 from server.completer import CompletionOptions
 from server.errors import Cancelled
-from server.service import Request, Service
+from server.service import Service
+from server.service_request import Request
 from server.snapshot import Snapshot
 
 
@@ -114,3 +116,63 @@ async def test_one_model_for_all_turns(service):
     assert len(running) == 2
     assert service._jobs[("B", "c")].ticket is running[1]
     await leave(*asked)
+
+
+@pytest.fixture
+def half_written(tiny_completer, monkeypatch):
+    """Slices of time are over at once; what a job has written when one ends."""
+    monkeypatch.setattr("server.service.SLICE_S", 0.01)
+    wish = request("A", "a")
+    answer = tiny_completer.answer(wish.snapshot, wish.options)
+    text = b"s, sys, rand"
+    return replace(
+        answer,
+        generation=replace(
+            answer.generation,
+            text=text,
+            logprobs=(-0.1,) * len(text),
+            ends=tuple(range(1, len(text) + 1)),
+            ended="unfinished",
+        ),
+    )
+
+
+async def test_others_wait_long(service, half_written):
+    """Then whole words that are written have to do, and the next editor has its turn."""
+    first = await ask(service, "A", "a")
+    running = service._worker.running
+    second = await ask(service, "B", "b")
+    await asyncio.sleep(0.05)
+    assert not first.done()  # nothing is written yet that could be shown
+
+    job = service._jobs["A", "a"]
+    job.so_far = half_written
+    job.wake()
+    [item] = (await first).items
+    await settle()
+    assert item.text == "s, sys,"
+    assert [ticket.cancelled for ticket in running] == [True, False]
+    await leave(second)
+
+
+async def test_ones_own_other_documents_wait(service, half_written):
+    """Nobody is hurried by requests of the same editor."""
+    first = await ask(service, "A", "a")
+    second = await ask(service, "A", "b")
+    service._jobs["A", "a"].so_far = half_written
+    await asyncio.sleep(0.05)
+
+    assert not first.done()
+    assert [ticket.cancelled for ticket in service._worker.running] == [False]
+    await leave(first, second)
+
+
+async def test_what_nobody_waits_for_any_more(service, half_written):
+    """A job that goes on for whoever types along is stopped at once for somebody else."""
+    first = await ask(service, "A", "a")
+    job = service._jobs["A", "a"]
+    job.waiting = 0  # as after an answer in time, while more is written
+    second = await ask(service, "B", "b")
+
+    assert job.ticket.cancelled
+    await leave(first, second)

@@ -31,7 +31,7 @@ from server.engine import TokenEngine
 from server.grammar_checks import GrammarChecks
 from server.positions import Encoding, Position, Range
 from server.prompt_choice import PromptChoice
-from server.service import Request
+from server.service_request import Request, keys_of
 
 SIZES = (10**3, 10**4, 10**5, 10**6, 10**7, 5 * 10**7)
 """Bytes of a file."""
@@ -117,7 +117,7 @@ def _press(completer: Completer, document: Document, place: Position, character:
     else:
         place = Position(place.line, place.character + 1)
     snapshot = document.snapshot(place)
-    server.service.keys_of(Request(document.uri, snapshot, OPTIONS))
+    keys_of(Request(document.uri, snapshot, OPTIONS))
     answer = completer.answer(snapshot, OPTIONS)
     server.answers.present(snapshot, answer)
     return place
