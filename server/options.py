@@ -231,7 +231,7 @@ class CompletionSection:
             low=0,
             high=1,
         ),
-    ] = 0.0
+    ] = 0.3
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ INVOKED = 1
 
 PATIENT = """
 vim.lsp.config('midtoken', { init_options = {
-  completion = { maxTokens = 16, maxTokensBlock = 32 },
+  completion = { maxTokens = 16, maxTokensBlock = 32, stopUnsure = 0 },
   trigger = { timeBudget = 60000 },
 } })
 """
-"""Whole suggestions, however busy the machine is, and short ones."""
+"""Whole suggestions, however busy the machine and unsure the model is, and short ones."""
 
 
 def start(requirement: str, setup: str, folder: Path) -> Neovim:

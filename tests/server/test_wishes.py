@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
+from server.confidence import BOLD, Caution
 from server.documents import Change, Document
-from server.options import Options
+from server.options import Options, with_values
 from server.positions import Encoding, Position, Range
 from server.wishes import OPENED_BYTES, Wish, request_of, spot_after, spot_in_new
 
@@ -50,6 +51,31 @@ class TestEdits:
         document.apply(3, [Change("")])
 
         assert where().snapshot.cursor == 0
+
+
+class TestCaution:
+    """How sure a suggestion has to be."""
+
+    def caution(self, options: Options, *, automatic: bool) -> Caution:
+        snapshot = document_of(TEXT).snapshot(Position(2, 8))
+        wish = Wish("file:///a.py", types.Position(2, 8), automatic)
+        return request_of(wish, 1, snapshot, options, offloaded=False, pause=float).caution
+
+    def test_by_itself(self):
+        """Options say it for suggestions that nobody asked for; others show everything."""
+        options = with_values(
+            Options(), {"trigger.minConfidence": 0.2, "completion.stopUnsure": 0.5}
+        )
+
+        assert self.caution(options, automatic=True) == Caution(least=0.2, stop=0.5)
+        assert self.caution(options, automatic=False) == BOLD
+
+    def test_of_a_language(self):
+        """A language may differ."""
+        overrides = {"python": {"trigger.minConfidence": 0.7, "completion.stopUnsure": 0.0}}
+        options = with_values(Options(), {"languages.overrides": overrides})
+
+        assert self.caution(options, automatic=True) == Caution(least=0.7)
 
 
 class TestNewDocuments:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.model
 FIBONACCI = "def fibonacci(n):\n    if n < 2:\n        return n\n    {}\n\n\nprint(fibonacci(10))\n"
 BLOCK = "def fibonacci(n):\n    {}\n\n\nprint(fibonacci(10))\n"
 
-WHOLE = {"midtoken.trigger.timeBudget": 60_000}
+WHOLE = {"midtoken.trigger.timeBudget": 60_000, "midtoken.completion.stopUnsure": 0}
 """Whole suggestions, however busy the machine is. It also shows that settings get through."""
 
 

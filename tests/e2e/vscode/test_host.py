@@ -45,6 +45,7 @@ def test_trusted_folder(
         "midtokenTests.folder": "trusted",
         "midtokenTests.results": str(results),
         "midtoken.trigger.timeBudget": 60_000,
+        "midtoken.completion.stopUnsure": 0,
     }
     with open_vscode(workspace, settings, others=[host_tests]) as window:
         outcomes = wait_for(results, window)

@@ -23,7 +23,7 @@ def settings(model: object, **sections: dict[str, Any]) -> dict[str, Any]:
     base = {
         "model": {"name": str(model)},
         "engine": {"threads": 1, "contextSize": 1024},
-        "completion": {"maxTokens": 8, "maxTokensBlock": 12, "names": False},
+        "completion": {"maxTokens": 8, "maxTokensBlock": 12, "names": False, "stopUnsure": 0},
         "trigger": {"debounce": 0, "timeBudget": 60_000},
     }
     for section, values in sections.items():
