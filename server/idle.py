@@ -101,7 +101,9 @@ class Idle:
             more = True
             while more and not self._is_busy():
                 self._ticket = Ticket()
-                more = await self._worker.submit(self._ticket, lambda model: _portion(model, spot))
+                more = await self._worker.submit(
+                    self._ticket, lambda model: _portion(model, spot), gives_way=True
+                )
         except Cancelled:
             pass
         except Exception as error:  # a favour that fails is no reason to disturb anybody

@@ -177,6 +177,20 @@ const actions = {
     return page.locator(".suggest-widget .monaco-list-row .label-name").allTextContents();
   },
 
+  /** Entries of the completion list, once one of them is there. */
+  "list until": (text) => poll(
+    () => page.locator(".suggest-widget.visible .monaco-list-row .label-name").allTextContents(),
+    (labels) => labels.includes(text)),
+
+  /** Take an entry of the completion list, wherever the choice stands. */
+  async take(text) {
+    const chosen = page.locator(".suggest-widget .monaco-list-row.focused .label-name");
+    for (let tries = 0; tries < TRIES && (await chosen.textContent()) !== text; tries++) {
+      await page.keyboard.press("ArrowDown");
+    }
+    await page.keyboard.press("Enter");
+  },
+
   /** A picture inside a page of the editor is loaded; its width in pixels. */
   async image(name) {
     const width = async () => {

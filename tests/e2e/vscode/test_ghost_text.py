@@ -33,6 +33,7 @@ TEXTS = {
     "lines.py": BLOCK,
     "next.py": FIBONACCI,
     "list.py": FIBONACCI,
+    "names.py": "getVariableName = load()\nprint({})\n",
     "counted.go": GO,
     "explained.py": FIBONACCI,
 }
@@ -170,6 +171,24 @@ def test_completion_list(window: Window, folder: Path):
 
     assert found[0].startswith("return ")
     assert written == FIBONACCI.format(found[0])
+
+
+def test_names_in_the_list(window: Window, folder: Path):
+    """Names stand in the list, those that are meant as well, and one takes the word's place."""
+    path = folder / "names.py"
+    settings = window.settings
+    window.set(settings | {"midtoken.completionList": True, "editor.wordBasedSuggestions": "off"})
+    window.do("open", f"{path.name}:2:7")
+    window.do("type", "gVN")
+    window.do("ghost")
+    window.do("press", "Escape")  # the list that came with the letters, if there is one
+    window.do("press", "Control+Space")
+    window.do("list until", "getVariableName")
+    window.do("take", "getVariableName")
+    written = window.do("save", str(path))
+    window.set(settings)
+
+    assert written == "getVariableName = load()\nprint(getVariableName)\n"
 
 
 def test_acceptance_is_counted(window: Window):
