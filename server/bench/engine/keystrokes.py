@@ -19,7 +19,7 @@ from typing import Any, cast
 import server.answers
 import server.completer
 import server.decoding
-import server.service
+import server.service_request
 from server.bench.engine.remembering import Remembering
 from server.bench.engine.timing import milliseconds, spread
 from server.bench.engine.watch import Part, Watch
@@ -31,7 +31,7 @@ from server.engine import TokenEngine
 from server.grammar_checks import GrammarChecks
 from server.positions import Encoding, Position, Range
 from server.prompt_choice import PromptChoice
-from server.service_request import Request, keys_of
+from server.service_request import Request
 
 SIZES = (10**3, 10**4, 10**5, 10**6, 10**7, 5 * 10**7)
 """Bytes of a file."""
@@ -41,7 +41,7 @@ ENGINE = "engine"
 PARTS = (
     Part("edit", Document, "apply"),
     Part("snapshot", Document, "snapshot"),
-    Part("keys", server.service, "keys_of"),
+    Part("keys", server.service_request, "keys_of"),
     Part("place", server.completer, "place_at"),
     Part("place", server.completer, "inside_at"),
     Part("prompt", PromptChoice, "choose"),
@@ -117,7 +117,7 @@ def _press(completer: Completer, document: Document, place: Position, character:
     else:
         place = Position(place.line, place.character + 1)
     snapshot = document.snapshot(place)
-    keys_of(Request(document.uri, snapshot, OPTIONS))
+    server.service_request.keys_of(Request(document.uri, snapshot, OPTIONS))
     answer = completer.answer(snapshot, OPTIONS)
     server.answers.present(snapshot, answer)
     return place
