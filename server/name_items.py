@@ -25,6 +25,7 @@ from server.lsp_items import lsp_range
 from server.name_kinds import Kind
 from server.name_list import UNLIKELY, KnownName, NameList
 from server.names import word_end, word_start
+from server.report import percent
 from server.snapshot import Snapshot
 
 _KINDS: dict[Kind, types.CompletionItemKind] = {
@@ -40,6 +41,9 @@ _FIRST_WORD = re.compile(r"[^\w\r\n]*\w*")
 FIRST, LAST = "\0", "\x7f"
 """What texts to sort by begin with: ours come before what other servers say, but for what is hardly
 probable."""
+
+LEAST = 1e-3
+"""What is less is told by a bound in any case (`report.percent`)."""
 
 GAP = 1000
 """Numbers to sort by between one written text and the next: more than there are names."""
@@ -167,6 +171,5 @@ def _new_text(item: types.CompletionItem) -> str:
 
 
 def _percent(name: KnownName) -> str:
-    share = 100 * name.probability
-    shown = f"{share:.0f} %" if share >= 1 else f"{share:.1f} %" if share >= 0.1 else "under 0.1 %"
-    return shown if name.exact or share < 0.1 else f"at most {shown}"
+    shown = percent(name.probability)
+    return shown if name.exact or name.probability < LEAST else f"at most {shown}"
