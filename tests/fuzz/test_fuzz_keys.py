@@ -1,0 +1,86 @@
+"""Keys of what is remembered: what has the same key is the same, and damage is no answer."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.completer import CompletionOptions
+from server.engine import table_cache
+from server.engine.table_cache import Entry
+from server.service import Request, keys_of
+from server.snapshot import Snapshot, with_lf
+from tests.fuzz.havoc import damaged, that_ends
+from tests.server.documents import documents
+
+LANGUAGES = ["python", "json", "markdown", "c", "plaintext"]
+SEEN = 200
+"""Bytes before the cursor, which every key must hold."""
+
+snapshots = st.builds(
+    lambda document, language, name: Snapshot(name, 1, *document, language),
+    documents(),
+    st.sampled_from(LANGUAGES),
+    st.sampled_from(["file:///a.py", "untitled:1", "b.json"]),
+)
+
+
+def keys(snapshot: Snapshot) -> list[tuple[object, bytes]]:
+    """The keys of an answer at a place."""
+    return keys_of(Request("d", snapshot, CompletionOptions()))
+
+
+@given(snapshots, snapshots)
+def test_answers(one, other):
+    """One key and one typed text stand for one text before the cursor, in one language."""
+    with that_ends():
+        mine, others = keys(one), keys(other)
+
+    assert all(isinstance(hash(key), int) for key, _ in mine)
+    assert keys(one) == mine
+    if mine[0] == others[0]:
+        ends = [with_lf(place.text[: place.cursor])[-SEEN:] for place in (one, other)]
+        assert ends[0] == ends[1]
+        assert one.language == other.language
+
+
+@given(snapshots, st.binary(min_size=1, max_size=4))
+def test_typed(snapshot, more):
+    """Whoever types on has another first pair."""
+    text, cursor = snapshot.text, snapshot.cursor
+    typed = Snapshot(
+        snapshot.uri, 2, text[:cursor] + more + text[cursor:], cursor + len(more), snapshot.language
+    )
+
+    assert keys(typed)[0] != keys(snapshot)[0]
+
+
+MODEL = b"GGUF" + bytes(range(200))
+ENTRY = Entry({"model": "gpt2", "n": 3}, {"a": np.arange(9), "b": np.zeros((2, 3), np.uint8)})
+
+
+def stored() -> tuple[str, bytes]:
+    """The name and the content of an entry."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder, "model.gguf")
+        model.write_bytes(MODEL)
+        table_cache.store(model, MODEL[:150], ENTRY, Path(folder, "cache"), 1)
+        [path] = Path(folder, "cache").iterdir()
+        return path.name, path.read_bytes()
+
+
+NAME, CONTENT = stored()
+
+
+@given(st.data())
+def test_damaged_tables(data):
+    """An entry that is not as it was written is none."""
+    content = data.draw(damaged([CONTENT, CONTENT[:100]]))
+    with tempfile.TemporaryDirectory() as folder, that_ends():
+        Path(folder, "model.gguf").write_bytes(MODEL)
+        Path(folder, NAME).write_bytes(content)
+        found = table_cache.find(Path(folder, "model.gguf"), Path(folder), 1)
+
+    assert (found is None) == (content != CONTENT)
