@@ -8,7 +8,7 @@ export CMAKE_ARGS ?= -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF
 # Idle OpenMP threads sleep: on a shared machine busy waiting costs several times the work itself.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: demo test test-grammars test-editors test-vscode test-vulkan check-vscode vscode check format model clean
+.PHONY: demo test test-grammars test-editors test-vscode test-vulkan check-vscode vscode check dist fuzz lock format model clean
 
 demo: .venv/ready model
 	$(BIN)/python -m server.demo
@@ -19,7 +19,8 @@ WITHOUT := $(if $(shell command -v emacs || command -v apt-get),,--ignore=tests/
 	$(if $(shell command -v hx || command -v apt-get),,--ignore=tests/e2e/test_helix.py)
 
 test: .venv/ready model check
-	$(BIN)/python -m pytest --ignore=tests/e2e/vscode --ignore=tests/vulkan $(WITHOUT)
+	$(BIN)/python -m pytest --ignore=tests/e2e/vscode --ignore=tests/vulkan --ignore=tests/release \
+		$(WITHOUT)
 
 # Grammars on hundreds of real files, which takes minutes. They are fetched once, from npm and (by
 # apt-get) from Debian 12; what can't be had fails.
@@ -54,6 +55,22 @@ check: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/licences.py --check
+
+# What a release gives away: the wheel, the source archive and the extension for VS Code, tested.
+dist: .venv/ready
+	rm -rf dist build
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python editors/vscode/build.py package
+	cp editors/vscode/out/midtoken.vsix dist/midtoken-$$($(BIN)/midtoken --version | sed 's/.* //').vsix
+	$(BIN)/python -m pytest tests/release
+	cd dist && { sha256sum midtoken* || shasum -a 256 midtoken*; } > SHA256SUMS
+
+# Random input for everything that reads what others write, so many minutes in all; what breaks is
+# kept in .hypothesis and tried first the next time.
+MINUTES ?= 10
+fuzz: .venv/ready
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 format: .venv/ready
 	$(BIN)/ruff format .
@@ -62,23 +79,41 @@ format: .venv/ready
 model: .venv/ready
 	$(BIN)/midtoken model pull $(MODEL) --mirror --yes
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml requirements.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
 	@echo "installing; llama.cpp is compiled once, which takes some minutes"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(call install,.venv)
 	touch .venv/ready
+
+# Into an environment: everything in the versions of requirements.txt, and only files that have a sum
+# there, pip itself first. midtoken is built by the setuptools among them.
+pinned = sed -n '/^$(1)==/,/[^\\]$$/p' requirements.txt
+define install
+$(call pinned,pip) > $(1)/pip.txt
+$(1)/bin/python -m pip install --quiet --require-hashes --requirement $(1)/pip.txt
+$(1)/bin/python -m pip install --quiet --require-hashes --requirement requirements.txt
+$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+$(1)/bin/python -m pip check
+endef
+
+# New versions: what pyproject.toml allows, as the package index has it today. uv is only needed here.
+lock: .venv/ready
+	$(PYTHON) -m venv .venv/lock
+	.venv/lock/bin/python -m pip install --quiet uv
+	echo pip | .venv/lock/bin/uv pip compile pyproject.toml - --extra dev --universal --upgrade \
+		--python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--no-emit-find-links --quiet --output-file requirements.txt
 
 # pip keeps wheels by version, whatever they were built for: without --no-cache-dir a build for CPUs
 # would be taken for this one, or this one for that.
 .venv-vulkan/ready: .venv/ready
 	$(BIN)/python -m tests.vulkan.headers
 	$(PYTHON) -m venv .venv-vulkan
-	.venv-vulkan/bin/python -m pip install --quiet --upgrade pip
+	$(call pinned,llama-cpp-python) > .venv-vulkan/llama.txt
 	CMAKE_ARGS="$(CMAKE_ARGS) -DGGML_VULKAN=ON $$($(BIN)/python -m tests.vulkan.headers)" \
-		.venv-vulkan/bin/python -m pip install --quiet --no-cache-dir --no-deps \
-		--constraint constraints.txt llama-cpp-python
-	.venv-vulkan/bin/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+		.venv-vulkan/bin/python -m pip install --quiet --no-cache-dir --no-deps --require-hashes \
+		--requirement .venv-vulkan/llama.txt
+	$(call install,.venv-vulkan)
 	touch .venv-vulkan/ready
 
 clean:
