@@ -67,4 +67,5 @@ def _plain(character: str) -> str:
     if character in _CONTROL_NAMES:
         return _CONTROL_NAMES[character]
     code = ord(character)
-    return f"\\x{code:02x}" if code < 0x20 or code == 0x7F else character
+    # Not as `\x01`: xgrammar takes all hexadecimal digits that follow for a part of the number.
+    return f"\\u{code:04x}" if code < 0x20 or code == 0x7F else character

@@ -56,6 +56,11 @@ class TestPatterns:
         assert accepts(grammar, text + more)
         assert accepts(grammar, more) == more.startswith(text)
 
+    def test_control_characters_end_where_they_do(self):
+        """xgrammar reads `\\x01b` as one number, whatever others do."""
+        assert pattern(b"\x01b\x7f0") == r"\u0001b\u007f0" + literal.ANYTHING_PATTERN
+        assert gbnf(b"\x01b") == r'root ::= "\u0001b" ' + literal.ANYTHING_GBNF
+
     def test_only_what_all_engines_know_is_escaped(self):
         """Letters, blanks and other marks stand as they are: `\\-` or `\\ ` are errors to some."""
         assert pattern(b"a -b/c#d") == "a -b/c#d" + literal.ANYTHING_PATTERN
