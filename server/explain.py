@@ -138,8 +138,8 @@ def _print_suggestion(
         print_row(
             console,
             "confidence",
-            f"{item.confidence:.0%} that the line is right, as far as it goes; "
-            f"{item.word_confidence:.0%} that its first word is{_whose(completion)}",
+            f"{item.confidence:.0%} for the line, {item.word_confidence:.0%} for its first word"
+            f"{_whose(completion)}",
         )
     print_row(console, "rules", ", ".join(completion.rules) or "none changed the text")
     print_row(console, "ended by", completion.ended)
