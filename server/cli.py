@@ -84,6 +84,8 @@ def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
         raise UsageError(
             "--via-server goes with --json alone: a server neither explains nor streams"
         )
+    if options["stream"] and options["candidates"] > 1:
+        raise UsageError("--stream prints one text while it is written: leave --candidates away")
     if options["server"] and not options["via_server"]:
         raise UsageError("--server goes with --via-server")
     run_completion(location, options)
