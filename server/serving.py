@@ -25,7 +25,7 @@ from server.engine.llama_library import protect_stdout
 from server.errors import EngineError, UsageError
 from server.gate import CONNECTIONS, BoundedWriter, Gate, Serve, close_gently
 from server.handlers import create_server
-from server.hosting import NETWORK_MESSAGE_BYTES, Hosting
+from server.hosting import LOCAL_MESSAGE_BYTES, NETWORK_MESSAGE_BYTES, Hosting
 from server.option_layers import HOST, merge
 from server.plain_files import fault_of
 
@@ -101,7 +101,7 @@ def serve_tcp(options: TcpOptions) -> None:
     hosting = Hosting(
         settings=_settings(options.settings),
         remote=not is_local,
-        longest_message=NETWORK_MESSAGE_BYTES,
+        longest_message=LOCAL_MESSAGE_BYTES if is_local else NETWORK_MESSAGE_BYTES,
     )
     prepare_process()
     try:

@@ -17,7 +17,7 @@ from server.access import admission
 from server.backend import Backend
 from server.ending import leave, run
 from server.gate import Gate
-from server.hosting import NETWORK_MESSAGE_BYTES, Hosting
+from server.hosting import LOCAL_MESSAGE_BYTES, Hosting
 from server.meeting import Place
 from server.private_files import make_private
 from server.serving import prepare_process, server_for
@@ -29,7 +29,7 @@ READY = "ready"
 FIRST_S = 30.0
 """Whoever started it comes within this time, or never."""
 
-SHARED = Hosting(keeps_model=True, longest_message=NETWORK_MESSAGE_BYTES)
+SHARED = Hosting(keeps_model=True, longest_message=LOCAL_MESSAGE_BYTES)
 
 
 def host(folder: str, name: str, linger: float) -> None:
