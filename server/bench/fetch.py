@@ -60,6 +60,10 @@ def fetch_npm(name: str, version: str) -> Path:
         pack = ["pack", "--loglevel=error", "--ignore-scripts", f"{name}@{version}"]
         _run([*_npm(), *pack], scratch, {"npm_config_update_notifier": "false"})
         (archive,) = scratch.glob("*.tgz")
+        if not hasattr(tarfile, "data_filter"):
+            raise ValueError(
+                "Python before 3.11.4 unpacks links that lead anywhere: take a newer one"
+            )
         with tarfile.open(archive) as packed:
             packed.extractall(scratch, filter="data")
         archive.unlink()

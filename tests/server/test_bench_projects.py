@@ -120,6 +120,19 @@ class TestFetch:
         } <= {cache}
         assert not any(path.is_symlink() for path in cache.rglob("*"))
 
+    def test_a_python_that_unpacks_anything(self, cache, program, monkeypatch, tmp_path):
+        """Releases of Python that can't leave out such members unpack nothing."""
+        (tmp_path / "content").write_bytes(packed())
+        program(
+            "npm",
+            f"Path('a.tgz').write_bytes(Path({str(tmp_path / 'content')!r}).read_bytes())",
+        )
+        monkeypatch.delattr(tarfile, "data_filter")
+        with pytest.raises(
+            DownloadError, match=r"a 1 could not be fetched: Python before 3\.11\.4"
+        ):
+            fetch_npm("a", "1")
+
     @pytest.mark.parametrize("name", ["../out", "../../../out", "{tmp}/out"])
     def test_a_wheel_that_leads_out(self, cache, monkeypatch, tmp_path, name):
         """The names of a wheel's members count from its own folder."""
