@@ -5,7 +5,7 @@ import json
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import given
@@ -60,10 +60,10 @@ class Sink:
 
 
 @cache
-def session() -> tuple[asyncio.Runner, Backend]:
-    """An event loop and a backend with a tiny model, for all inputs."""
-    runner = asyncio.Runner()
-    path = write_tiny_model(Path(mkdtemp(), "tiny.gguf"))
+def session() -> tuple[asyncio.Runner, Backend, TemporaryDirectory[str]]:
+    """An event loop, a backend with a tiny model, and where that lies, for all inputs."""
+    runner, folder = asyncio.Runner(), TemporaryDirectory()
+    path = write_tiny_model(Path(folder.name, "tiny.gguf"))
     tiny = load_completer(path, EngineOptions(512, threads=1))
 
     async def begin() -> Backend:
@@ -72,7 +72,7 @@ def session() -> tuple[asyncio.Runner, Backend]:
         assert backend.is_ready, backend.status
         return backend
 
-    return runner, runner.run(begin())
+    return runner, runner.run(begin()), folder
 
 
 def framed(message: object) -> bytes:
@@ -83,7 +83,7 @@ def framed(message: object) -> bytes:
 
 def talk_to_server(data: bytes, wanted: frozenset[object] = frozenset()) -> Sink:
     """What the server sends to a connection on which this arrives, once these are answered."""
-    runner, backend = session()
+    runner, backend, _ = session()
 
     async def connection() -> Sink:
         sink = Sink()

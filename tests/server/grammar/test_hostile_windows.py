@@ -5,18 +5,14 @@ window takes is measured and not asserted; only one that never ends fails, by a 
 process's own work.
 """
 
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import thread_time
 
 import pytest
 
 from server.errors import GrammarError
 from server.grammar.languages import LADDERS
-
-NEVER_S = 20
-"""Work that no window takes, not even on a slow machine: some hundred times what they do take."""
+from tests.fuzz.havoc import that_ends
 
 BLANKS = ["\n", " ", "\t", " \n", "\\\n"]
 QUOTES = [
@@ -76,20 +72,6 @@ AFTER = [" ", "\n", '"', "]", '"\\', "a\n"]
 
 ALONE = {id(ladder): language for language, ladder in reversed(LADDERS.items())}
 """A language of each ladder."""
-
-
-@contextmanager
-def that_ends() -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"a window takes more than {NEVER_S} s")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, NEVER_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def seconds_of(language: str, text: bytes) -> float:
