@@ -4,6 +4,7 @@ It has no model but a wish: the text of the cursor's line, or what comes after t
 the prompt's ids, goes on from there, and keeps to a pattern if it knows the field that holds one.
 """
 
+import contextlib
 import json
 import re
 import ssl
@@ -211,7 +212,8 @@ def _handler(engine: FakeEngine) -> type[BaseHTTPRequestHandler]:
             for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(data)
+            with contextlib.suppress(OSError):  # whoever asked has gone
+                self.wfile.write(data)
 
     return Handler
 
