@@ -73,7 +73,11 @@ async def test_two_servers_on_one_cache(tiny_file, tmp_path, monkeypatch):
     """Servers that end at once write their memories to one folder; the next one can use it."""
     monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path / "home"))
     text = "".join(f"name_{line} = {line}\n" for line in range(30)) + "import o"
-    warm = settings(tiny_file(), engine={"warmStart": 10, "idleWork": False})
+    warm = settings(
+        tiny_file(),
+        engine={"warmStart": 10, "idleWork": False},
+        completion={"contextTokens": 400},  # the same prompt, however fast the machine seems to be
+    )
 
     async def begun(client: Client) -> list[str]:
         client.settings = None
