@@ -65,7 +65,7 @@ def plot(
             label=name,
             color=colours[name],
         )
-    bars.set_xticks(range(len(languages)), languages, fontsize=8)
+    bars.set_xticks(range(len(languages)), languages, fontsize=8, rotation=30, ha="right")
     bars.set_ylabel("keystrokes saved, %, with 95 % intervals")
     curves.set_xlabel("ms after the key")
     curves.set_ylabel("% of keys with a suggestion on the screen")
@@ -74,7 +74,8 @@ def plot(
     for axes in (bars, curves):
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False)
+    # Above the axes: among bars with long intervals there is no room.
+    bars.legend(frameon=False, ncols=len(records), loc="lower left", bbox_to_anchor=(0, 1))
     written = []
     for suffix, metadata in ((".png", None), (".svg", {"Date": None})):
         target = folder / f"typing{suffix}"
