@@ -114,7 +114,8 @@ class ServedEncode:
         """Ask for many short texts at once, so that none of them needs a request of its own.
 
         They are sent with a character between them that no token shares with a text; where one
-        does, that text is asked for when it is wanted.
+        does, that text is asked for when it is wanted. Blanks at an end may be split as before
+        another text, which is what comes after a line in a prompt, too.
         """
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
