@@ -19,7 +19,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -79,11 +79,16 @@ class ServerClient:
         self._reading = asyncio.get_running_loop().create_task(self._read())
 
     @classmethod
-    async def start(cls, command: Sequence[str] | None = None) -> Self:
+    async def start(
+        cls,
+        command: Sequence[str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Self:
         """Start a server process; its log goes to this process's standard error.
 
         Args:
             command: The program and its arguments; None for the server of this installation.
+            environment: Variables that it has beside this process's own, or with other values.
 
         Raises:
             EngineError: The program can't be started.
@@ -97,7 +102,7 @@ class ServerClient:
                 stdout=asyncio.subprocess.PIPE,
                 limit=MESSAGE_BYTES,
                 # Idle OpenMP threads sleep; a Ctrl-C in the terminal is ours to pass on.
-                env={"OMP_WAIT_POLICY": "passive", **os.environ},
+                env={"OMP_WAIT_POLICY": "passive", **os.environ, **(environment or {})},
                 start_new_session=os.name == "posix",
             )
         except OSError as error:

@@ -21,7 +21,7 @@ import random
 import re
 import tokenize
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -80,6 +80,8 @@ class Source:
     pieces: tuple[str, ...]
     targets: tuple[Target, ...]
     language: str
+    path: Path | None = None
+    """Where it comes from."""
 
     def __post_init__(self) -> None:
         assert len(self.pieces) == len(self.targets) + 1
@@ -142,7 +144,8 @@ def _source(path: Path, chance: random.Random) -> Source | None:
     first = chance.choice(found)
     others = [span for span in found if span[0] > first[1] + APART or span[1] < first[0] - APART]
     chosen = [first, *([chance.choice(others)] if others else [])]
-    return take_out(str(path.name), text, *zip(*sorted(chosen), strict=True))
+    whole = take_out(str(path.name), text, *zip(*sorted(chosen), strict=True))
+    return replace(whole, path=path)
 
 
 def take_out(name: str, text: str, starts: Sequence[int], ends: Sequence[int] | int) -> Source:

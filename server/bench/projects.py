@@ -35,14 +35,17 @@ class Project:
     def files(self) -> list[Path]:
         """The source files, sorted. Raises DownloadError if they can't be had."""
         root = self.fetch() / self.folder
-        return sorted(
+        return [
             path
-            for path in root.glob(self.pattern)
-            if path.is_file()
-            and not path.is_symlink()
-            and path.stat().st_size <= LARGEST_BYTES
+            for path in self.all_files()
+            if path.stat().st_size <= LARGEST_BYTES
             and not _LEFT_OUT.search(str(path.relative_to(root)).lower())
-        )
+        ]
+
+    def all_files(self) -> list[Path]:
+        """The source files with those that are left out. Raises DownloadError as `files`."""
+        found = (self.fetch() / self.folder).glob(self.pattern)
+        return sorted(path for path in found if path.is_file() and not path.is_symlink())
 
 
 def _library() -> Path:

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from server.bench.typing.report import markdown, print_comparison, results_of
 from server.bench.typing.settings import settings_of
 from server.bench.typing.suggesters import Midtoken, Suggester
 from server.bench.typing.typist import Typist
+from server.bench.typing.workspace import KEY, Workspace, check_length, laid_out
 from server.client import ServerClient
 from server.completion import engine_options_of, model_path
 from server.engine.llama_load import usable_cores
@@ -43,8 +45,22 @@ LOADING_S = 600.0
 QUICK_KEYS = 1200
 """So much is typed with `--quick`, all projects together: some five minutes for each suggester."""
 
-Parts = dict[str, Callable[[], Iterator[Source]]]
-"""What is typed, by the name of its project."""
+Starting = Callable[[Workspace | None], AbstractAsyncContextManager[Suggester]]
+"""Starts a suggester, for an editor with a workspace or with none."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A project, or the files of one language that a person names."""
+
+    sources: Callable[[], Iterator[Source]]
+    """What is typed, from the beginning."""
+    paths: Callable[[], list[Path]]
+    """All files of the project."""
+
+
+Parts = dict[str, Part]
+"""What is typed, by its name."""
 
 
 def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
@@ -61,21 +77,28 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
     if also and (options["both"] or options["peer"]):
         raise UsageError("--also compares midtoken with itself: leave --both and --peer away")
     parts = _parts(files, options)
-    for make in parts.values():
-        next(make())  # files without functions are told before loading
+    for part in parts.values():
+        next(part.sources())  # files without functions are told before loading
     keys = options["keys"]
     if options["quick"]:
         keys = min(keys, QUICK_KEYS // len(parts))
+    in_workspace = any(KEY in found for found in (settings, *also.values()))
+    if in_workspace:
+        for name, part in parts.items():
+            check_length(name, part.sources(), keys)
     model = model_path(options["model_name"], yes=options["yes"])
-    suggesters: dict[str, AbstractAsyncContextManager[Suggester]] = {}
+    suggesters: dict[str, Starting] = {}
     if options["both"] or options["peer"] is None:
-        suggesters[Midtoken.name] = _midtoken(model, options, settings)
+        suggesters[Midtoken.name] = partial(_midtoken, model, options, settings)
     if options["both"] or options["peer"] == NAME:
-        suggesters[NAME] = _llama_vim(model, options)
-    suggesters |= {text: _midtoken(model, options, others) for text, others in also.items()}
+        suggesters[NAME] = partial(_llama_vim, model, options)
+    suggesters |= {
+        text: partial(_midtoken, model, options, others) for text, others in also.items()
+    }
+    run = _run_in_workspaces if in_workspace else _run
     records = {
-        name: asyncio.run(_run(suggester, parts, keys, options))
-        for name, suggester in suggesters.items()
+        name: asyncio.run(run(starting, parts, keys, options))
+        for name, starting in suggesters.items()
     }
     figures = {
         "settings": {
@@ -88,6 +111,7 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
             "cancel": options["cancel"],
             "grammar": options["grammar"],
             "options": settings,
+            "in_workspace": in_workspace,
             "peer": server_parameters(options["peer_batch"]) if NAME in records else None,
         },
         "machine": machine(),
@@ -114,14 +138,24 @@ def _parts(files: tuple[str, ...], options: TypingArguments) -> Parts:
     if files:
         languages = dict.fromkeys(map(language_of, files))
         groups = [[name for name in files if language_of(name) == one] for one in languages]
-        return {", ".join(names): partial(given_files, names, seed) for names in groups}
+        return {
+            ", ".join(names): Part(
+                partial(given_files, names, seed), partial(list, map(Path, names))
+            )
+            for names in groups
+        }
     names = projects_of(options["projects"], options["languages"])
-    return {name: partial(project_files, name, seed) for name in names}
+    return {
+        name: Part(partial(project_files, name, seed), PROJECTS[name].all_files) for name in names
+    }
 
 
 @asynccontextmanager
 async def _midtoken(
-    model: Path, options: TypingArguments, settings: Mapping[str, object]
+    model: Path,
+    options: TypingArguments,
+    settings: Mapping[str, object],
+    workspace: Workspace | None,
 ) -> AsyncIterator[Suggester]:
     """Our own server with its model."""
     whole = {
@@ -129,14 +163,17 @@ async def _midtoken(
         "grammar": {"mode": options["grammar"]},
         **settings,
     }
-    async with await ServerClient.start() as client:
-        await client.initialize(whole)
+    environment = workspace.environment if workspace else None
+    async with await ServerClient.start(environment=environment) as client:
+        await client.initialize(whole, workspace.uri if workspace else None)
         await client.ready(LOADING_S)
         yield Midtoken(client, cancel=options["cancel"])
 
 
 @asynccontextmanager
-async def _llama_vim(model: Path, options: TypingArguments) -> AsyncIterator[Suggester]:
+async def _llama_vim(
+    model: Path, options: TypingArguments, _: Workspace | None
+) -> AsyncIterator[Suggester]:
     """The peer with its model."""
     threads = options["threads"] or usable_cores()
     parameters = server_parameters(options["peer_batch"])
@@ -149,29 +186,56 @@ async def _llama_vim(model: Path, options: TypingArguments) -> AsyncIterator[Sug
 
 
 async def _run(
-    starting: AbstractAsyncContextManager[Suggester],
-    parts: Parts,
-    keys: int,
-    options: TypingArguments,
+    starting: Starting, parts: Parts, keys: int, options: TypingArguments
 ) -> dict[str, Record]:
     """Type so much of each part with one suggester; the runs by language."""
-    found: dict[str, list[Record]] = {}
-    async with starting as suggester:
-        for name, make in parts.items():
-            replay = Replay(
-                suggester,
-                make(),
-                Typist(options["seed"]),
-                name=name.replace("/", "-"),
-                fast=options["fast"],
-                patient=options["patient"],
-                progress=_progress(suggester.name, name, keys),
-            )
-            record = await replay.run(keys)
-            found.setdefault(record.stretches[0].language, []).append(record)
+    async with starting(None) as suggester:
+        found = [await _typed(suggester, name, part, keys, options) for name, part in parts.items()]
+    return _by_language(found)
+
+
+async def _run_in_workspaces(
+    starting: Starting, parts: Parts, keys: int, options: TypingArguments
+) -> dict[str, Record]:
+    """The same with each part in a workspace of its own, and a suggester that knows no other."""
+    found = []
+    for name, part in parts.items():
+        with laid_out(part.paths(), name if name in PROJECTS else "") as workspace:
+            async with starting(workspace) as suggester:
+                found.append(await _typed(suggester, name, part, keys, options, workspace))
+    return _by_language(found)
+
+
+async def _typed(
+    suggester: Suggester,
+    name: str,
+    part: Part,
+    keys: int,
+    options: TypingArguments,
+    workspace: Workspace | None = None,
+) -> Record:
+    """Type so much of a part."""
+    replay = Replay(
+        suggester,
+        part.sources(),
+        Typist(options["seed"]),
+        name=name.replace("/", "-"),
+        fast=options["fast"],
+        patient=options["patient"],
+        workspace=workspace,
+        progress=_progress(suggester.name, name, keys),
+    )
+    record = await replay.run(keys)
     if sys.stderr.isatty():
         click.echo("\r", err=True, nl=False)
-    return {language: together(records) for language, records in found.items()}
+    return record
+
+
+def _by_language(records: list[Record]) -> dict[str, Record]:
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.stretches[0].language, []).append(record)
+    return {language: together(runs) for language, runs in found.items()}
 
 
 def _progress(suggester: str, part: str, keys: int) -> Callable[[int], None]:

@@ -28,6 +28,7 @@ from server.bench.typing.typist import (
     first_word,
     open_hole,
 )
+from server.bench.typing.workspace import Workspace
 from server.errors import MidtokenError
 from server.positions import Position, Range, count_characters
 
@@ -41,6 +42,9 @@ CLOCK_STEP_S = 1e-3
 
 LAST_ANSWER_S = 30.0
 """What is not answered after so long counts as unanswered."""
+
+PATIENT_S = 600.0
+"""Who waits for every answer waits so long: a large prompt takes a busy machine minutes to read."""
 
 POLLING_S = 0.01
 
@@ -83,6 +87,7 @@ class Replay:
         name: str = "typing",
         fast: float = 1.0,
         patient: bool = False,
+        workspace: Workspace | None = None,
         progress: Callable[[int], None] = lambda _: None,
     ) -> None:
         """Prepare; `run` does it.
@@ -96,12 +101,13 @@ class Replay:
             patient: Before each key, everything that the suggester owes is waited for, and read.
                 So time has no part in what is saved: it is what suggestions are worth by
                 themselves.
+            workspace: Where the files are; None if they are nowhere but in the editor.
             progress: Is given now and then how much is typed, in keys without suggestions.
         """
         self.record = Record()
         self._suggester, self._sources, self._typist = suggester, sources, typist
         self._name, self._fast, self._progress = name, fast, progress
-        self._patient = patient
+        self._patient, self._workspace = patient, workspace
         self._loop = asyncio.get_running_loop()
         self._skipped = 0.0
         self._opened = 0
@@ -165,6 +171,8 @@ class Replay:
         source = next(self._sources)
         # No file's address: nothing of it is kept on disk for a later run to find.
         page = Page(f"bench:///{self._name}/{self._opened}/{source.name}", source)
+        if self._workspace is not None:  # it has a place of its own for what is kept
+            page.uri = self._workspace.opened(source, page.text)
         self._opened += 1
         self._suggester.open(page.uri, source.language, page.text)
         return page
@@ -190,6 +198,8 @@ class Replay:
             return "jump"
         place = self._pages.index(self._page)
         if all(hole.is_done for hole in self._page.holes):
+            if self._workspace is not None:
+                self._workspace.closed(self._page.source, self._page.text)
             self._suggester.close_document(self._page.uri)
             self._pages[place] = self._open()
         self._page = self._pages[(place + 1) % len(self._pages)]
@@ -313,7 +323,7 @@ class Replay:
         """Let time pass until the next key: that of the rhythm, or an acceptance before it."""
         due = self._now() + gap
         if self._patient:
-            end = self._loop.time() + LAST_ANSWER_S
+            end = self._loop.time() + PATIENT_S
             while self._suggester.owes and self._loop.time() < end:
                 await asyncio.sleep(POLLING_S)
             if self._screen is not None:
