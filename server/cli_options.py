@@ -73,7 +73,7 @@ def engine_options(command: Command) -> Command:
             show_default=True,
         ),
     ]
-    return _with(options, command)
+    return with_options(options, command)
 
 
 def remote_options(command: Command) -> Command:
@@ -105,7 +105,7 @@ def remote_options(command: Command) -> Command:
             help="The model's tokenizer.json or GGUF file; without it, the engine is asked.",
         ),
     ]
-    return _with(options, command)
+    return with_options(options, command)
 
 
 def request_options(command: Command) -> Command:
@@ -154,7 +154,7 @@ def request_options(command: Command) -> Command:
         click.option("--min-p", type=click.FloatRange(0, 1), default=0.0),
         click.option("--seed", type=click.IntRange(0), default=0),
     ]
-    return _with(options, ban_options(command))
+    return with_options(options, ban_options(command))
 
 
 def ban_options(command: Command) -> Command:
@@ -175,7 +175,7 @@ def ban_options(command: Command) -> Command:
             help="A pattern of texts that are never suggested; may be repeated.",
         ),
     ]
-    return _with(options, command)
+    return with_options(options, command)
 
 
 class LocationCommand(click.Command):
@@ -189,7 +189,7 @@ class LocationCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
+def with_options(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
     """A command with options, which its help lists in this order."""
     for option in reversed(options):
         command = option(command)

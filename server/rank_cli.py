@@ -1,10 +1,10 @@
-"""The options of `midtoken rank` and `midtoken bench rank`."""
+"""The options of `midtoken rank`."""
 
 from typing import Unpack
 
 import click
 
-from server.arguments import RankArguments, RankBenchArguments
+from server.arguments import RankArguments
 from server.cli_options import LocationCommand, ban_options, engine_options
 
 
@@ -51,22 +51,3 @@ def rank(location: str, **options: Unpack[RankArguments]) -> None:
     from server.rank_command import run_rank
 
     run_rank(location, options)
-
-
-@click.command("rank")
-@click.argument("files", nargs=-1, type=click.Path())
-@click.option(
-    "--places", type=click.IntRange(1, 1_000_000), default=100, show_default=True, help="How many."
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@engine_options
-def bench_rank(files: tuple[str, ...], **options: Unpack[RankBenchArguments]) -> None:
-    """Choose among the names of a file at places where one of them really stands.
-
-    By the alphabet, by frequency, the nearest first, by the model without healing, and as
-    `midtoken rank` does. FILES are source files; without any, modules of the standard library.
-    """
-    from server.bench.rank.command import run_bench_rank
-
-    run_bench_rank(files, options)

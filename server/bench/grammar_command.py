@@ -48,7 +48,7 @@ class Filled:
 
 
 def run_grammar(files: tuple[str, ...], options: GrammarArguments) -> None:
-    """Run the benchmark and print its figures (see `cli.grammar`).
+    """Run the benchmark and print its figures (see `bench_cli.grammar`).
 
     Raises:
         DocumentError: A file can't be read or has no room for holes.

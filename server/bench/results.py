@@ -19,10 +19,35 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from server import __version__
 from server.errors import DocumentError
+from server.models.files import sha256_of
+
+FORMAT = 1
+"""Of the results; another number for another meaning."""
 
 Key = tuple[str, str, int]
 """Task, group and number."""
+
+
+def run_settings(name: str, model: Path, seed: int, context_tokens: int) -> dict[str, Any]:
+    """All that decides the figures of a run, JSON-ready.
+
+    Args:
+        name: The model as it was asked for: a name or a path.
+        model: Its file.
+        seed: Of what is chosen.
+        context_tokens: The most tokens of text in a prompt.
+    """
+    return {
+        "format": FORMAT,
+        "model": name if "/" not in name else model.name,
+        "model_sha256": sha256_of(model),
+        "seed": seed,
+        "context_tokens": context_tokens,
+        "midtoken": __version__,
+        "python": platform.python_version(),
+    }
 
 
 @dataclass

@@ -34,7 +34,7 @@ MOST_USERS = 64
 
 
 def run_team(options: TeamArguments) -> None:
-    """Run the benchmark and print its figures (see `cli.team`).
+    """Run the benchmark and print its figures (see `bench_cli.team`).
 
     Raises:
         UsageError: No engine is named, or no numbers of users.

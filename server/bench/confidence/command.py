@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from server import __version__
 from server.arguments import ConfidenceBenchArguments
 from server.bench.confidence.figures import SMALLEST, summarise
 from server.bench.confidence.places import Place, places
@@ -26,24 +25,20 @@ from server.bench.confidence.tables import markdown
 from server.bench.corpus import project_files
 from server.bench.heal.plots import can_plot
 from server.bench.projects import projects_of
-from server.bench.results import Results, machine
+from server.bench.results import Results, machine, run_settings
 from server.completer import Completer, load_completer
 from server.completion import engine_options_of, interruptible, model_path
 from server.confidence import own_table
 from server.errors import UsageError
 from server.grammar.languages import prepare
-from server.models.files import sha256_of
 from server.terminal import make_console
-
-FORMAT = 1
-"""Of the results; another number for another meaning."""
 
 QUICK_MINUTES = 9.0
 TASK = "suggestions"
 
 
 def run_bench_confidence(options: ConfidenceBenchArguments) -> None:
-    """Run the benchmark, and write and print its figures (see `confidence_cli.bench_confidence`).
+    """Run the benchmark, and write and print its figures (see `bench_cli.confidence`).
 
     Raises:
         DocumentError: The results file is none.
@@ -56,15 +51,7 @@ def run_bench_confidence(options: ConfidenceBenchArguments) -> None:
     by_project = {name: places(project_files(name, seed), seed) for name in names}
     model = model_path(options["model_name"], yes=options["yes"])
     folder = Path(options["out"])
-    settings: dict[str, Any] = {
-        "format": FORMAT,
-        "model": options["model_name"] if "/" not in options["model_name"] else model.name,
-        "model_sha256": sha256_of(model),
-        "seed": seed,
-        "context_tokens": context,
-        "midtoken": __version__,
-        "python": ".".join(map(str, sys.version_info[:3])),
-    }
+    settings = run_settings(options["model_name"], model, seed, context)
     results = Results.open(folder / "results.jsonl", settings)
     minutes = QUICK_MINUTES if options["quick"] else options["minutes"]
 

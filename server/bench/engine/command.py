@@ -59,7 +59,7 @@ FULL = Amounts(throughput.Sizes(512, 128, 7), 1000, 15, 60, 48, 200, 16)
 
 
 def run_engine(options: EngineBenchArguments) -> None:
-    """Run the benchmark, and write and print its figures (see `cli.engine`).
+    """Run the benchmark, and write and print its figures (see `bench_cli.engine`).
 
     Raises:
         EngineError: The model can't be run or healed exactly, or llama-bench can't be run.

@@ -11,11 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import click
 
-from server import __version__
 from server.arguments import HealArguments
 from server.bench.heal.peers import LlamaServer
 from server.bench.heal.plots import can_plot, plot
@@ -24,25 +22,21 @@ from server.bench.heal.summary import summarise
 from server.bench.heal.tables import markdown
 from server.bench.heal.tasks import Task, all_tasks, peer_tasks, program_tasks
 from server.bench.llama_server import fetch
-from server.bench.results import Results, machine
+from server.bench.results import Results, machine, run_settings
 from server.completer import Completer, load_completer
 from server.completion import engine_options_of, interruptible, model_path
 from server.engine.llama_load import usable_cores
 from server.engine.tables import load_tables
 from server.errors import EngineError, UnknownVocabularyError, UsageError
 from server.grammar.languages import prepare
-from server.models.files import sha256_of
 from server.terminal import make_console
-
-FORMAT = 1
-"""Of the results; another number for another meaning."""
 
 QUICK_MINUTES = 9.0
 """How long a quick run measures, and as long again for the peers."""
 
 
 def run_heal(options: HealArguments) -> None:
-    """Run the benchmark, and write and print its figures (see `cli.heal`).
+    """Run the benchmark, and write and print its figures (see `bench_cli.heal`).
 
     Raises:
         DocumentError: The results file is none.
@@ -56,15 +50,7 @@ def run_heal(options: HealArguments) -> None:
     folder = Path(options["out"])
     minutes = QUICK_MINUTES if options["quick"] else options["minutes"]
     cuts, seed, context = options["cuts"], options["seed"], options["context_tokens"]
-    settings: dict[str, Any] = {
-        "format": FORMAT,
-        "model": options["model_name"] if "/" not in options["model_name"] else model.name,
-        "model_sha256": sha256_of(model),
-        "seed": seed,
-        "context_tokens": context,
-        "midtoken": __version__,
-        "python": ".".join(map(str, sys.version_info[:3])),
-    }
+    settings = run_settings(options["model_name"], model, seed, context)
     results = Results.open(folder / "results.jsonl", settings)
     peer = fetch() if options["peers"] else None
     programs = spans(seed) if options["programs"] else None

@@ -39,7 +39,7 @@ Found = dict[str, dict[str, list[int]]]
 
 
 def run_bench_rank(files: tuple[str, ...], options: RankBenchArguments) -> None:
-    """Run the benchmark and print its figures (see `rank_cli.bench_rank`).
+    """Run the benchmark and print its figures (see `bench_cli.rank`).
 
     Raises:
         DocumentError: A file can't be read or has no place for a name.

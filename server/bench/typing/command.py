@@ -64,7 +64,7 @@ Parts = dict[str, Part]
 
 
 def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
-    """Run the benchmark and print its figures (see `cli.typing`).
+    """Run the benchmark and print its figures (see `bench_cli.typing`).
 
     Raises:
         DocumentError: A file can't be read or has no functions.
@@ -140,7 +140,7 @@ def _parts(files: tuple[str, ...], options: TypingArguments) -> Parts:
         groups = [[name for name in files if language_of(name) == one] for one in languages]
         return {
             ", ".join(names): Part(
-                partial(given_files, names, seed), partial(list, map(Path, names))
+                partial(given_files, names, seed), [Path(name) for name in names].copy
             )
             for names in groups
         }
