@@ -13,7 +13,7 @@ import pytest
 from server.bench import fetch
 from server.bench.fetch import fetch_debian, fetch_npm, fetch_package
 from server.bench.projects import LANGUAGES, PROJECTS, Project, projects_of
-from server.cli import typing
+from server.bench_cli import typing
 from server.errors import DownloadError
 
 
@@ -168,9 +168,11 @@ class TestProjects:
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).write_text("x\n")
         (tmp_path / "large.go").write_text("x" * 200_000)
-        found = Project("go", lambda: tmp_path, ".", "**/*.go").files()
+        project = Project("go", lambda: tmp_path, ".", "**/*.go")
+        found = project.files()
 
         assert [str(path.relative_to(tmp_path)) for path in found] == ["a.go", "b/c.go"]
+        assert len(project.all_files()) == 6
 
     def test_choice(self):
         """A language stands for all of its projects, after those that were named."""

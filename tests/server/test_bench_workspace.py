@@ -19,7 +19,7 @@ from server.positions import Encoding
 from tests.server.command import run_here, run_process
 
 KEYS = 250
-LIBRARY = "".join(f"def draw_{number}(shape, width={number}): pass\n" for number in range(40))
+LIBRARY = "".join(f"def draw_{number}(shape, width={number}): pass\n" for number in range(20))
 MAIN = (
     "import shapes\n\n\n" + "def {0}(shape):\n    shapes.draw_1(shape)\n    shape += 1\n    pass\n"
 )
