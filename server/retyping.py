@@ -24,6 +24,7 @@ from healing.covers import ROOT as TRUNK
 from healing.covers import CoveringTree, covering_tree
 from healing.left_out import without
 from healing.rows import RowCache
+from healing.sampling import log_normaliser
 from healing.tokenization import Tokenization
 from server.choosing import Choice, Chooser, accepting
 from server.engine import ROOT, Slot, TokenEngine
@@ -59,8 +60,9 @@ class Healed:
     visible: bytes
     """The bytes of `token` after the cursor; may be empty after `one_token`."""
     logprob: float
-    """Natural log of the model's own probability of `visible` (of the tokens, for methods of one
-    path), whatever a grammar refused."""
+    """Natural log of the model's own probability of `visible`, given what was typed, whatever a
+    grammar refused. For methods of one path: of its tokens, each among those that agree with what
+    was typed."""
     report: HealingReport
     mask: Mask | None
     """The grammar's mask for what follows; None if there is none, or it was given up."""
@@ -310,7 +312,13 @@ def _step(
     """The next token under the mask; None if the grammar refuses all that agree."""
     stops = np.fromiter(() if owed else chooser.stops, dtype=np.int64)
     among = np.concatenate([retyping.allowed(path, owed), stops])
-    return chooser(row, owed, among, partial(retyping.admits, path))
+    choice = chooser(row, owed, among, partial(retyping.admits, path))
+    if choice is None or choice.token is None or not owed:
+        return choice
+    # What has been typed is certain: a token's share of those that agree with it.
+    temperature = chooser.sampling.temperature or 1.0
+    logprob = float(row[choice.token]) / temperature - log_normaliser(row[among], temperature)
+    return replace(choice, logprob=logprob)
 
 
 def _is_banned(chooser: Chooser) -> bool:

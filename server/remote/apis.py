@@ -26,6 +26,10 @@ class Ask:
     """Tokens that end the answer."""
 
 
+RIVALS = 5
+"""The likeliest tokens in a token's place that are asked for: some engines refuse to name more."""
+
+
 @dataclass(frozen=True)
 class Piece:
     """A part of an answer."""
@@ -38,6 +42,9 @@ class Piece:
     """`stop token` or `token limit` if nothing comes after it."""
     reused: int | None = None
     """Prompt tokens that were in the engine's memory, if it tells."""
+    rivals: tuple[tuple[bytes, float], ...] = ()
+    """The likeliest tokens in the place of its only one, which may be among them: text, and natural
+    log of the probability. Empty if it has several tokens, or the engine does not tell."""
 
 
 class Api(Protocol):

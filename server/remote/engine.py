@@ -9,6 +9,7 @@ first answer that shows it: fields that an engine does not know are ignored by m
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from math import exp, log1p
 
 from healing.vocabulary import Vocabulary
 from server.engine import FimTokens, ModelInfo
@@ -27,6 +28,10 @@ REFUSALS = frozenset({400, 422})
 
 MOST_EVENTS = 4
 """For each token that was asked for: an answer that has more of them does not end by itself."""
+
+
+SUREST = -1e-6
+"""No token is surer: 0 is what engines say that tell no probabilities."""
 
 
 class NotForcedError(RemoteError):
@@ -145,6 +150,7 @@ class RemoteEngine(NoLogits):
         """The pieces after the forced bytes, which have to come first."""
         owed = ask.forced
         for piece in self._pieces(ask, form):
+            before = owed
             common = min(len(owed), len(piece.text))
             if piece.text[:common] != owed[:common]:
                 raise NotForcedError(
@@ -159,8 +165,11 @@ class RemoteEngine(NoLogits):
                 self._is_proven = True
                 self._forms = (form,)
             text = piece.text[common:]
+            logprobs = piece.logprobs
+            if before and len(logprobs) == 1 and logprobs[0]:
+                logprobs = (_share(logprobs[0], piece, before),)
             # Tokens that spell nothing but forced bytes say nothing of what comes after them.
-            yield replace(piece, text=text, logprobs=piece.logprobs if text else ())
+            yield replace(piece, text=text, logprobs=logprobs if text else ())
 
     def _pieces(self, ask: Ask, form: str | None) -> Iterator[Piece]:
         api = self._found.api
@@ -215,3 +224,17 @@ class RemoteEngine(NoLogits):
     def close(self) -> None:
         """Break off what is running; nothing else is held."""
         self._client.cancel()
+
+
+def _share(logprob: float, piece: Piece, owed: bytes) -> float:
+    """Natural log of a token's probability among those that agree with the forced bytes.
+
+    Of them, only those count that the engine tells: where it tells none, the token is sure.
+    """
+    agreeing = [
+        other
+        for text, other in piece.rivals
+        if text != piece.text and text and (text.startswith(owed) or owed.startswith(text))
+    ]
+    weights = [exp(min(700.0, other - logprob)) for other in agreeing]  # below what overflows
+    return min(SUREST, -log1p(sum(weights)))

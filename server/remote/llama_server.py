@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.remote.apis import Ask, Piece
+from server.remote.apis import RIVALS, Ask, Piece
 from server.remote.literal import gbnf
-from server.remote.shapes import finite
+from server.remote.shapes import finite, rivals
 
 SAMPLERS = ["top_k", "top_p", "min_p", "temperature"]
 """Those that midtoken has options for, in llama.cpp's order: no penalties, which punish code."""
@@ -38,7 +38,7 @@ class LlamaServer:
             "min_p": sampling.min_p,
             "seed": sampling.seed,
             "samplers": SAMPLERS,
-            "n_probs": 1,
+            "n_probs": RIVALS,
             "timings_per_token": True,
         }
         if form is not None and ask.forced:
@@ -55,4 +55,10 @@ class LlamaServer:
             finite(one.get("logprob") for one in probabilities),
             ended,
             reused if isinstance(reused, int) else None,
+            rivals(
+                (other.get("token"), other.get("logprob"))
+                for one in probabilities[:1]
+                if len(probabilities) == 1
+                for other in one.get("top_logprobs") or ()
+            ),
         )

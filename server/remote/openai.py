@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from server.remote.apis import Ask, Piece
+from server.remote.apis import RIVALS, Ask, Piece
 from server.remote.literal import gbnf, pattern
-from server.remote.shapes import finite
+from server.remote.shapes import finite, rivals
 
 STRUCTURED = "structured_outputs"
 GUIDED = "guided_regex"
@@ -43,7 +43,7 @@ class Completions:
             "stream": True,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
-            "logprobs": 1,
+            "logprobs": RIVALS,
         }
         if sampling.temperature:  # a seed costs some engines a faster way, and is of no use here
             body["seed"] = sampling.seed
@@ -61,12 +61,14 @@ class Completions:
         if not choices:  # the last event may hold usage alone
             return Piece(b"")
         choice = choices[0]
-        logprobs = (choice.get("logprobs") or {}).get("token_logprobs") or []
+        told = choice.get("logprobs") or {}
+        logprobs, tops = told.get("token_logprobs") or [], told.get("top_logprobs") or []
         reason = choice.get("finish_reason")
         return Piece(
             str(choice.get("text") or "").encode(errors="replace"),
             finite(logprobs),
             None if reason is None else ENDS.get(str(reason), "stop token"),
+            rivals=rivals((tops[0] or {}).items()) if len(tops) == len(logprobs) == 1 else (),
         )
 
 

@@ -29,3 +29,13 @@ def finite(values: Iterable[object]) -> tuple[float, ...]:
     """The numbers among some values: no null, no NaN, nothing infinite."""
     numbers = (float(value) for value in values if isinstance(value, int | float))
     return tuple(number for number in numbers if math.isfinite(number))
+
+
+def rivals(values: Iterable[tuple[object, object]]) -> tuple[tuple[bytes, float], ...]:
+    """The texts with numbers among some pairs: no null, no NaN, nothing infinite."""
+    return tuple(
+        (text.encode(errors="replace"), number)
+        for text, value in values
+        if isinstance(text, str)
+        for number in finite((value,))
+    )

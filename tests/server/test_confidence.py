@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.completer import CompletionOptions
 from server.confidence import (
     UNCALIBRATED,
     WORD_END,
@@ -19,6 +20,7 @@ from server.confidence import (
     own_table,
     read_table,
 )
+from server.snapshot import Snapshot
 
 FITTED = "Qwen2.5 Coder 0.5B Instruct AWQ"
 
@@ -193,3 +195,15 @@ class TestTable:
         values = {"bias": -1, "odds": 1, "tokens": -0.1}
         with pytest.raises(ValueError, match="no calibration"):
             read_table({"models": {"a": values}})
+
+
+@pytest.mark.parametrize("method", ["exact", "align"])
+def test_what_is_typed_is_certain_for_each_method(completer, method):
+    """`else` is likelier there than `return`, but `retu` is typed: the word is sure."""
+    text = b"def fibonacci(n):\n    if n < 2:\n        return n\n    retu"
+    options = CompletionOptions(healing=method, max_tokens=1)
+    completion = completer.complete(Snapshot("a.py", 0, text, len(text), "python"), options)
+
+    [item] = completion.items
+    assert item.text == "rn"
+    assert item.probability > 0.9

@@ -81,6 +81,8 @@ class FakeEngine:
     chunk: int = 3
     """Characters of an event; with none it sends events that say nothing."""
     has_logprobs: bool = True
+    rivals: dict[str, float] | None = None
+    """What else it says of every token's place, with logarithms of probabilities."""
     requests: list[tuple[str, dict[str, str], dict[str, Any] | None]] = field(default_factory=list)
     left: threading.Event = field(default_factory=threading.Event)
     """Set when somebody has closed a connection before the end."""
@@ -197,7 +199,11 @@ def _handler(engine: FakeEngine) -> type[BaseHTTPRequestHandler]:
             yield "[DONE]"
 
         def event(self, text: str, reason: str | None) -> str:
-            logprobs = {"token_logprobs": [-0.5], "tokens": [text]} if engine.has_logprobs else None
+            logprobs: dict[str, Any] | None = None
+            if engine.has_logprobs:
+                logprobs = {"token_logprobs": [-0.5], "tokens": [text]}
+                if engine.rivals is not None:
+                    logprobs["top_logprobs"] = [{text: -0.5, **engine.rivals}]
             choice = {"index": 0, "text": text, "logprobs": logprobs, "finish_reason": reason}
             return json.dumps({"id": "cmpl-1", "object": "text_completion", "choices": [choice]})
 

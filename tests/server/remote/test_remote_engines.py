@@ -1,11 +1,13 @@
 """Text from engines elsewhere: how each is asked, and how the answer's beginning is forced."""
 
 import threading
+from math import log
 
 import pytest
 
 from server.completer import CompletionOptions
 from server.errors import Cancelled, EngineError
+from server.remote.apis import Ask
 from server.remote.literal import pattern
 from server.snapshot import Snapshot
 from tests.server.remote.fake_engine import MODEL, decode
@@ -196,6 +198,24 @@ class TestEnding:
         completion = ask(engine).complete(at(b"    retu"), PLAIN)
         assert text_of(completion) == "rn fibonacci(n - 1)"
         assert any("tells no probabilities" in note for note in completion.notes)
+
+    @pytest.mark.parametrize(
+        ("rivals", "share"),
+        [
+            ({}, 1.0),
+            ({"xyz": -0.1, "use": -800.0}, 1.0),  # does not agree, or is next to nothing
+            ({"use": -0.5, "xyz": -0.1}, 0.5),
+            ({"use": -0.5, "u": -0.5, "": -0.5, "é": -0.5}, 1 / 3),
+        ],
+    )
+    def test_what_is_typed_is_certain(self, serve, ask, rivals, share):
+        """The token across the cursor counts by its share of those that agree with the text."""
+        engine = ask(serve(rivals=rivals, wish="return n\n", chunk=3)).remote
+        pieces = [piece for piece in engine.write(Ask((1,), b"retu", 20)) if piece.text]
+        assert [piece.text for piece in pieces][:2] == [b"rn", b" n\n"]
+        assert pieces[0].logprobs == pytest.approx([log(share)], abs=1e-5)
+        assert pieces[0].logprobs != (0.0,), "that is what none is taken for"
+        assert pieces[1].logprobs == (-0.5,)
 
     def test_one_continuation(self, serve, ask):
         options = CompletionOptions(grammar="off", candidates=3)

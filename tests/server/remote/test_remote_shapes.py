@@ -25,6 +25,7 @@ NAMES = (
     *("default_generation_settings", "n_ctx", "version", "tokens", "token_strs", "piece"),
     *("choices", "text", "logprobs", "token_logprobs", "finish_reason", "content", "stop"),
     *("completion_probabilities", "logprob", "timings", "cache_n", "stop_type"),
+    *("top_logprobs", "token"),
 )
 plain = st.one_of(
     st.none(),
@@ -99,6 +100,8 @@ class TestAnyShape:
                 piece = api.piece(value)
                 piece.text.decode()
                 json.dumps(piece.logprobs, allow_nan=False)
+                assert all(type(text) is bytes for text, _ in piece.rivals)
+                json.dumps([number for _, number in piece.rivals], allow_nan=False)
 
     def test_numbers(self):
         assert finite([1, None, "2", float("nan"), float("-inf"), -0.5]) == (1.0, -0.5)
