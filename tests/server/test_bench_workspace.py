@@ -169,6 +169,19 @@ class TestFolder:
             "build/file_1.py"
         }
 
+    def test_same_function_twice(self, tmp_path):
+        """A file that is closed is not kept if it has a function that another one lacks."""
+        names = [tmp_path / name for name in ("a.py", "b.py")]
+        for path in names:
+            path.write_text(FUNCTION.format(1) + "\n")
+        sources = [next(given_files([str(path)], 0)) for path in names]
+        with laid_out(names) as workspace:
+            for source in sources:
+                workspace.opened(source, "")
+            workspace.closed(sources[0], names[0].read_text())
+
+            assert set(files_of(workspace.folder).values()) == {""}
+
 
 class TestLength:
     def test_no_file_twice(self, typed):

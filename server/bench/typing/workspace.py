@@ -2,7 +2,8 @@
 
 A file that is typed lies there with its holes, and as it was typed once it is closed. Other files
 lie there as they are; but where one has the text of a hole, it is taken away: who could read it
-would know the answer. Every file is typed once, since parts of what was visited are remembered.
+would know the answer. (What two open files have in common stays, as in any editor.) Every file is
+typed once, since parts of what was visited are remembered.
 
 The server keeps what it remembers of files in a folder beside it (`home`), which goes as well. What
 is not here: typing (`replay`), and what a server makes of a workspace (`server.workspace`).
@@ -44,7 +45,7 @@ class Workspace:
         self._places = {
             path: folder / top.name / path.relative_to(top) for path in sorted(originals)
         }
-        self._open: set[Path] = set()
+        self._open: dict[Path, Source] = {}
         for path, place in self._places.items():
             with _told(path):
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +64,7 @@ class Workspace:
     def opened(self, source: Source, text: str) -> str:
         """A file is opened, with its holes; returns its address."""
         place = self._place(source)
-        self._open.add(place)
+        self._open[place] = source
         for other in self._places.values():
             with _told(other):
                 if other not in self._open and other.is_file() and _tells(other, source):
@@ -74,8 +75,11 @@ class Workspace:
     def closed(self, source: Source, text: str) -> None:
         """A file is saved and closed, as it is now."""
         place = self._place(source)
-        self._open.discard(place)
+        del self._open[place]
         self._write(place, text)
+        with _told(place):
+            if any(_tells(place, other) for other in self._open.values()):
+                place.unlink()
 
     def _place(self, source: Source) -> Path:
         assert source.path is not None
