@@ -255,8 +255,11 @@ class TestOptions:
             ("--threads 0", "--threads"),
             ("--healing magic", "'magic' is not one of 'exact', 'align', 'one', 'off'"),
             ("--prompt right", "'right'"),
+            ("--ban=", "'--ban': an empty text bans nothing"),
+            ("--remote=", "--remote is an address: write http://HOST:PORT or https://HOST"),
+            ("--remote gpu-box:8000", "--remote is an address: write http://HOST:PORT"),
             ("--json --stream", "choose one of --json, --explain and --stream"),
-            ("--modle x", "Did you mean '--model'?"),
+            ("--modle x", "'--model'"),
         ],
     )
     def test_bad_values(self, complete, source, options, message):

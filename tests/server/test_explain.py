@@ -49,8 +49,8 @@ suggestion  "ius * 2"
 replaces    nothing: it is inserted at the cursor
 probability 59.2% of all of it
 score       -0.105 (90% a token in the mean)
-confidence  80% that the line is right, as far as it goes; 90% that its first
-            word is (calibrated on another model)
+confidence  80% for the line, 90% for its first word (calibrated on another
+            model)
 rules       one line
 ended by    stop rule
 healing     exact: 1 token taken back, "els"
@@ -107,6 +107,14 @@ def test_the_whole_page(capsys):
     shown = page(capsys, snapshot("def f(c):\n    return cels║\n"), completion("ius * 2", (1, 15)))
 
     assert shown == PAGE
+
+
+def test_an_engine_elsewhere(capsys):
+    """Where its layers are is not known, and nothing is said of them."""
+    model = replace(INFO, backend="vllm at http://gpu-box:8000", layers=0)
+    shown = page(capsys, snapshot("a║\n"), completion("b", (0, 1), model=model))
+
+    assert "vllm at http://gpu-box:8000 (context of 4,096 tokens)" in " ".join(shown.split())
 
 
 def test_a_replaced_range_is_named(capsys):
