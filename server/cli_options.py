@@ -157,6 +157,15 @@ def request_options(command: Command) -> Command:
     return with_options(options, ban_options(command))
 
 
+def _not_empty(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[str, ...]:
+    """What is given with an option. Raises BadParameter for an empty text: it bans nothing."""
+    if "" in texts:
+        raise click.BadParameter("an empty text bans nothing", context, parameter)
+    return texts
+
+
 def ban_options(command: Command) -> Command:
     """Options of every command that suggests something."""
     options = [
@@ -165,6 +174,7 @@ def ban_options(command: Command) -> Command:
             "bans",
             multiple=True,
             metavar="TEXT",
+            callback=_not_empty,
             help="A text that is never suggested; may be repeated.",
         ),
         click.option(

@@ -224,10 +224,12 @@ def _print_costs(console: Console, completion: Completion) -> None:
     if model.lora:
         scale = f"scale {model.lora.scale:g}"
         print_row(console, "adapter", f"{shown_path(model.lora.path)} ({scale})")
+    layers = f"{model.offloaded_layers} of {count(model.layers, 'layer')} on a GPU, "
     print_row(
         console,
         "runs on",
-        f"{model.backend} ({model.offloaded_layers} of {count(model.layers, 'layer')} on a GPU, "
+        # An engine elsewhere does not say where its layers are.
+        f"{model.backend} ({layers if model.layers else ''}"
         f"context of {count(model.context_tokens, 'token')})",
     )
 

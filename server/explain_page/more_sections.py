@@ -189,8 +189,9 @@ def cost_section(facts: Facts) -> Element:
     ]
     share = tokens.reused / max(tokens.prompt, 1)
     drafted = f"; {tokens.drafted:,} drafted, {tokens.accepted:,} of them accepted"
-    where = (
-        f"{model.backend}, {model.offloaded_layers} of {count(model.layers, 'layer')} on a GPU, "
+    layers = f"{model.offloaded_layers} of {count(model.layers, 'layer')} on a GPU, "
+    where = (  # an engine elsewhere does not say where its layers are
+        f"{model.backend}, {layers if model.layers else ''}"
         f"context of {count(model.context_tokens, 'token')}"
     )
     adapter = f", with the adapter {shown_path(model.lora.path)}" if model.lora else ""

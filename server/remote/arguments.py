@@ -19,8 +19,8 @@ def remote_of(options: RemoteArguments) -> RemoteSection | None:
                 "--remote-model, --remote-key-file and --remote-tokenizer go with --remote"
             )
         return None
-    if not url.strip():
-        raise UsageError("--remote is an address: write http://HOST:PORT")
+    if not url.strip().lower().startswith(("http://", "https://")):
+        raise UsageError("--remote is an address: write http://HOST:PORT or https://HOST")
     return RemoteSection(
         url=url,
         api=cast("Literal['auto']", options["remote_api"]),

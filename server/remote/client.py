@@ -197,17 +197,17 @@ class Client:
                 f"{self.url} says nothing for too long: see whether it runs, or raise "
                 "midtoken.remote.timeout"
             )
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        reason = getattr(error, "strerror", None) or str(error)
+        reason = self.shown(reason) or type(error).__name__
         if isinstance(error, http.client.RemoteDisconnected | ConnectionResetError):
             return RemoteError(f"{self.url} broke off the connection: see its own log")
         if isinstance(error, http.client.HTTPException | ssl.SSLError):
             return RemoteError(
-                f"{self.url} does not speak as expected ({self.shown(reason)}): is it http or "
+                f"{self.url} does not speak as expected ({reason}): is it http or "
                 "https, and the address of an engine?"
             )
         return RemoteError(
-            f"no engine answers at {self.url} ({self.shown(reason)}): start it, or correct "
-            "midtoken.remote.url"
+            f"no engine answers at {self.url} ({reason}): start it, or correct midtoken.remote.url"
         )
 
     def shown(self, text: str) -> str:

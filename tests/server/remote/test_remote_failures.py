@@ -7,6 +7,7 @@ import socket
 import ssl
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -115,6 +116,13 @@ class TestRefusals:
         assert "names no model" in failure_of(lambda: ask(serve(models=models)))
 
 
+def _say(listening, said):
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(1 << 16)
+        connection.sendall(said)
+
+
 class TestConnections:
     def test_nobody_there(self):
         with socket.socket() as free:
@@ -126,6 +134,16 @@ class TestConnections:
             f"no engine answers at {url} (Connection refused): start it, or correct "
             "midtoken.remote.url"
         )
+
+    @pytest.mark.parametrize("said", [b"\x00\x01\n", b"\n" * 9, b"SSH-2.0-OpenSSH_9.2\r\n"])
+    def test_no_http(self, said):
+        """A port of something else: what it says is quoted, or what is wrong is named."""
+        with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
+            pool.submit(_say, listening, said)
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            message = failure_of(lambda: Client(url).get("/v1/models"))
+        assert message.startswith(f"{url} does not speak as expected (")
+        assert "()" not in message
 
     def test_no_such_host(self):
         message = failure_of(lambda: Client("http://no-such-host.invalid").get("/v1/models"))
