@@ -174,7 +174,7 @@ def _table() -> tuple[dict[str, Calibration], str]:
     path = own_table()
     try:
         table |= read_table(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
         logger.warning("%s is left out, as it can't be read: %s", path, error)

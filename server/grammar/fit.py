@@ -105,8 +105,17 @@ def fitting_length(generated: bytes, length: int, fits: Fits, where: Where) -> i
     ends = [fitting for fitting in fits.lengths if fitting < length]
     if where != "inside":
         whole = where == "lines"
-        ends = [end for end in ends if end in bare or (whole and generated[end] == LINE_FEED)]
-    kept = [end for end in ends if generated[:end].strip() or end in bare]
+        ends = [
+            end
+            for end in ends
+            if _is_bare(generated, end, bare) or (whole and generated[end] == LINE_FEED)
+        ]
+    kept = [end for end in ends if generated[:end].strip() or _is_bare(generated, end, bare)]
     if not kept and fits.wanted is not None and fits.wanted < length:
         kept = [fits.wanted] if generated[: fits.wanted].strip() else []
     return kept[-1] if kept else length
+
+
+def _is_bare(generated: bytes, end: int, bare: list[int]) -> bool:
+    """Whether a length is one of the bare ones, or one with blanks after it, which don't count."""
+    return any(one <= end and not generated[one:end].strip(b" \t\n") for one in bare)

@@ -157,7 +157,8 @@ def test_one_server_that_two_find(tmp_path: Path, midtoken_home: Path) -> None:
             os.kill(server["pid"], signal.SIGTERM)
 
     assert len(servers) == 1
-    assert first == second
+    # How probable it is depends on the key at which the model was asked.
+    assert first | {"detail": ""} == second | {"detail": ""}
     assert first["textEdit"]["newText"].startswith("rn fibonacci(")
 
 
@@ -182,5 +183,6 @@ def test_one_server_for_two(tmp_path: Path) -> None:
         server.terminate()
         server.communicate()
 
-    assert first == second
+    # How probable it is depends on the key at which the model was asked.
+    assert first | {"detail": ""} == second | {"detail": ""}
     assert first["textEdit"]["newText"].startswith("rn fibonacci(")

@@ -68,6 +68,11 @@ class TestPlaces:
         assert kept(b"g(b)", [3], "end") == b"g(b)"
         assert kept(b"g(b))", [3], "end") == b"g(b))"
 
+    def test_blanks_before_what_is_too_much(self):
+        """Blanks before a comma or bracket that is too much are no difference."""
+        assert kept(b"a ,", [2], "lines") == kept(b"a ,", [2], "end") == b"a "
+        assert kept(b"\n)", [1], "lines") == b"\n"
+
     @pytest.mark.parametrize("where", ["inside", "lines", "end"])
     def test_nothing_fits(self, where):
         """Where nothing fits, nothing is cut; nor does nothing at all count as fitting."""
