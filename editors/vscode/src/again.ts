@@ -3,8 +3,9 @@
  *
  * With its own settings VS Code (seen in 1.139) waits 750 ms after a key, then drops its request and
  * opens the completion list instead. Where that list is empty it shows nothing and never asks again,
- * until the next key. So a request that is dropped at a place where nothing has changed is made
- * again, once; and so is one that was answered with nothing because no model was loaded yet.
+ * until the next key. So a request that came by itself and is dropped at a place where nothing has
+ * changed is made again, once; and so is one that was answered with nothing because no model was
+ * loaded yet. One that a person has made is dropped by that person, with Escape: it stays dropped.
  */
 
 export interface Place {
@@ -57,9 +58,9 @@ export class Again {
   /** The editor does not wait for it any more. Ends when the server may be told so. */
   async dropped(wish: Wish): Promise<void> {
     await this.editor.pause();
-    if (this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {
+    if (!wish.explicit && this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {
       this.repeatedAt = wish.place;
-      await this.repeat(wish, wish.explicit);
+      await this.repeat(wish, false);
     }
   }
 

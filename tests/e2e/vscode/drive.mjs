@@ -63,15 +63,19 @@ const remember = () => page.evaluate(() => {
 });
 
 /**
- * Open the quick input by a key and write into it. The key is pressed again where nothing opens: a
- * page inside the editor that is about to change its looks swallows it.
+ * Open the quick input by a key and write into it. All of it is done again where nothing is open: a
+ * page inside the editor that is about to change its looks swallows keys, and an input that is there
+ * may be the last one, which is about to close.
  */
 async function ask(key, text) {
   const input = page.locator(".quick-input-widget input");
-  const opens = () => input.waitFor({ timeout: PATIENCE_MS / TRIES }).then(() => true, () => false);
+  const timeout = PATIENCE_MS / TRIES;
   for (let tries = 0; tries < TRIES; tries++) {
     await page.keyboard.press(key);
-    if (await opens()) return input.fill(text);
+    const written = await input.fill(text, { timeout }).then(() => true, () => false);
+    // Written into the one that closes, it is gone again in a moment.
+    await page.waitForTimeout(POLL_MS);
+    if (written && (await input.isVisible()) && (await input.inputValue({ timeout })) === text) return;
   }
   throw new Error(`${key} opens nothing`);
 }
