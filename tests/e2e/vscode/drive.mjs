@@ -71,6 +71,8 @@ async function ask(key, text) {
   const input = page.locator(".quick-input-widget input");
   const timeout = PATIENCE_MS / TRIES;
   for (let tries = 0; tries < TRIES; tries++) {
+    // Keys go to the page inside the editor first, if that has the focus: take it away.
+    if (tries) await page.evaluate(() => document.activeElement?.blur());
     await page.keyboard.press(key);
     const written = await input.fill(text, { timeout }).then(() => true, () => false);
     // Written into the one that closes, it is gone again in a moment.
