@@ -8,22 +8,20 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import get_args
 
 from healing.rows import RowCache
-from healing.sampling import GREEDY, Sampling
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
 from server.answers import FINISHED, Answer, Other, text_before
 from server.ban_watch import BanWatch
-from server.bans import Bans, compiled
 from server.block_stop import BlockStop
 from server.blocks import inside_at
 from server.candidates import Candidate, candidates
-from server.decoding import METHODS, Generation, generate
+from server.completion_options import CompletionOptions
+from server.decoding import Generation, generate
 from server.drafting import Drafter, drafter_for
 from server.engine import TokenEngine
 from server.engine.llama import load
@@ -32,7 +30,6 @@ from server.engine.tables import load_tables
 from server.errors import UnknownVocabularyError
 from server.grammar.fit import Fits
 from server.grammar.grammar_mask import GrammarMask
-from server.grammar.ladder import Mode
 from server.grammar.languages import ladder_for
 from server.grammar.mask import Mask
 from server.grammar_checks import GIVEN_UP, GrammarChecks, fits_of
@@ -44,18 +41,14 @@ from server.report import Completion
 from server.rules import place_at, settled
 from server.several import present_all
 from server.snapshot import Snapshot
-from server.speed import CPU_PREFILL, GPU_PREFILL, READING_SECONDS, Reading, reading_of
+from server.speed import CPU_PREFILL, GPU_PREFILL, Reading, reading_of
 from server.warm_start import WarmStart
 from server.watching import Watcher
-from server.workspace.context import Material
 
 logger = logging.getLogger("midtoken.completer")
 
 LEFT_TO_RIGHT = "this model has no fill-in-the-middle tokens: text after the cursor is not used"
 """Said once for a loaded model: in the log, and with its first completion."""
-
-MOST_CANDIDATES = 10
-"""Continuations of one request."""
 
 ONE_ONLY = "only exact healing finds several continuations: there is one"
 """Said where more were asked for."""
@@ -65,66 +58,6 @@ REMEMBERED_HEADS = 4
 
 REMEMBERED_NAMES = 1
 """Prompts whose rows inside names are kept: they are ranked where somebody types."""
-
-
-@dataclass(frozen=True)
-class CompletionOptions:
-    """The options of a request. Raises ValueError for values that have no meaning."""
-
-    healing: str = "exact"
-    """One of `decoding.METHODS`."""
-    prompt: str = "fim"
-    """`fim` (text on both sides) or `left` (text before the cursor only)."""
-    max_tokens: int = 64
-    """The most tokens to write after the cursor."""
-    context_tokens: int | None = None
-    """The most tokens of text around the hole; None for what `first_seconds` allow."""
-    sampling: Sampling = GREEDY
-    multiline: str = "never"
-    """Where several lines may be written: `auto`, `always` or `never` (see `blocks`)."""
-    rules_off: frozenset[str] = frozenset()
-    """Names of rules that are switched off."""
-    grammar: Mode = "auto"
-    """How much of a language's grammar is kept: `auto`, `structural` or `off`."""
-    grammar_files: tuple[tuple[str, str], ...] = ()
-    """Users' grammars: language identifiers or globs, each with a path."""
-    grammar_schemas: tuple[tuple[str, str], ...] = ()
-    """JSON Schemas: globs, each with a path."""
-    material: Material | None = field(default=None, compare=False)
-    """What other places say. An answer that was given without it is as good while one types."""
-    first_seconds: float = READING_SECONDS
-    """How long the prompt may take to read where nothing of it has been read before."""
-    bans: tuple[str, ...] = ()
-    """Texts that are never suggested."""
-    ban_patterns: tuple[str, ...] = ()
-    """The same as patterns (`server.bans`)."""
-    candidates: int = field(default=1, compare=False)
-    """The most different continuations. The first is the same whatever this is."""
-
-    def __post_init__(self) -> None:
-        if self.healing not in METHODS:
-            raise ValueError(f"healing is one of {', '.join(METHODS)}, not {self.healing!r}")
-        if self.prompt not in {"fim", "left"}:
-            raise ValueError(f"prompt is fim or left, not {self.prompt!r}")
-        if self.grammar not in get_args(Mode):
-            raise ValueError(f"grammar is auto, structural or off, not {self.grammar!r}")
-        if self.max_tokens < 1:
-            raise ValueError(f"max-tokens must be 1 or more, not {self.max_tokens}")
-        if self.context_tokens is not None and self.context_tokens < 0:
-            raise ValueError(f"context-tokens must be 0 or more, not {self.context_tokens}")
-        if not self.first_seconds > 0:
-            raise ValueError(f"first-seconds must be above 0, not {self.first_seconds}")
-        if not 1 <= self.candidates <= MOST_CANDIDATES:
-            raise ValueError(
-                f"candidates must be from 1 to {MOST_CANDIDATES}, not {self.candidates}"
-            )
-        self.compiled_bans()
-
-    def compiled_bans(self) -> Bans | None:
-        """The list of what is never suggested; None if nothing is on it."""
-        if not self.bans and not self.ban_patterns:
-            return None
-        return compiled(self.bans, self.ban_patterns)
 
 
 class Completer:
@@ -167,7 +100,7 @@ class Completer:
     def complete(
         self,
         snapshot: Snapshot,
-        options: CompletionOptions = CompletionOptions(),
+        options: CompletionOptions = CompletionOptions(),  # noqa: B008
         on_text: Callable[[str], None] | None = None,
     ) -> Completion:
         """The suggestion at a snapshot's cursor.

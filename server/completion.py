@@ -19,7 +19,8 @@ from click.core import ParameterSource
 
 from healing.sampling import Sampling
 from server.arguments import CompleteArguments, EngineArguments, RequestArguments
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
+from server.completion_options import CompletionOptions
 from server.engine import Lora
 from server.engine.llama_advice import warn_of
 from server.engine.llama_load import EngineOptions

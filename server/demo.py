@@ -23,8 +23,9 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
 from server.completion import interruptible
+from server.completion_options import CompletionOptions
 from server.errors import MidtokenError, ModelError
 from server.models import store
 from server.models.catalog import CATALOG, DEFAULT_MODEL

@@ -15,7 +15,8 @@ import logging
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.errors import Cancelled
 from server.snapshot import Snapshot
 from server.worker import Ticket, Worker

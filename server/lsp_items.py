@@ -16,7 +16,7 @@ from healing.sampling import Sampling
 from server.blocks import allows_block, inside_at
 from server.clients import Client
 from server.closers import leave_closers
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.documents import Change, Document
 from server.grammar_checks import RULE as FIT_RULE
 from server.options import Options

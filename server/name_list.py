@@ -17,7 +17,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.errors import EngineError
 from server.fitting_names import fitting_names
 from server.name_index import NameIndex

@@ -10,8 +10,9 @@ from dataclasses import asdict, replace
 import click
 
 from server.arguments import RankArguments
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
 from server.completion import engine_options_of, interruptible, model_path, read_snapshot
+from server.completion_options import CompletionOptions
 from server.engine.llama_advice import warn_of
 from server.errors import UsageError
 from server.fitting_names import fitting_names

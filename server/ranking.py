@@ -26,7 +26,8 @@ from healing.covers import CoveringTree, covering_tree
 from healing.exact import Path
 from healing.origins import Origin, common_start, needed
 from healing.ranking import NameScore, NameSearch
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.engine import ROOT, Slot, TokenEngine
 from server.errors import EngineError
 from server.name_matching import LIKELIHOODS, match

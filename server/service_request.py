@@ -6,7 +6,7 @@ Not here: how wishes are served (`service`).
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.confidence import BOLD, Caution
 from server.grammar.languages import files_of
 from server.prompt import title_of

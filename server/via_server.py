@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from server.client import ServerClient, position_from
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.documents import Document
 from server.engine.llama_load import EngineOptions
 from server.errors import EngineError

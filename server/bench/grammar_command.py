@@ -21,8 +21,9 @@ from healing.sampling import Sampling
 from server.arguments import GrammarArguments
 from server.bench.holes import KINDS, Hole, compiles, holes, is_dead_end, standard_library
 from server.bench.typing.figures import percentile
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
 from server.completion import engine_options_of, interruptible, model_path
+from server.completion_options import CompletionOptions
 from server.grammar.ladder import Mode
 from server.grammar.languages import prepare
 from server.report import Completion

@@ -5,7 +5,8 @@ from time import perf_counter
 
 from healing.covers import ROOT
 from healing.vocabulary import TokenKind, Vocabulary
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.explain_page.trace import SeenLeaf, SeenTree, Step, Trace
 from server.report import Completion
 from server.several import present_all

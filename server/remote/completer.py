@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 from server.answers import FINISHED, Answer, text_before
 from server.ban_watch import BanWatch
 from server.blocks import inside_at, should_stop_block
-from server.completer import LEFT_TO_RIGHT, ONE_ONLY, Completer, CompletionOptions
+from server.completer import LEFT_TO_RIGHT, ONE_ONLY, Completer
+from server.completion_options import CompletionOptions
 from server.decoding import Generation
 from server.grammar.fit import Fits
 from server.grammar.languages import ladder_for

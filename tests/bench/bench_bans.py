@@ -22,7 +22,8 @@ from time import thread_time
 
 from server.ban_watch import BanWatch
 from server.bans import Bans
-from server.completer import CompletionOptions, load_completer
+from server.completer import load_completer
+from server.completion_options import CompletionOptions
 from server.snapshot import Snapshot
 from tests.tiny_model import write_tiny_model
 

@@ -23,8 +23,9 @@ from server.bench.typing.record import Record, together
 from server.bench.typing.replay import Replay
 from server.bench.typing.suggesters import Offer, Usage
 from server.bench.typing.typist import Typist
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
 from server.completion import model_path
+from server.completion_options import CompletionOptions
 from server.confidence import Caution
 from server.documents import Change, Documents
 from server.engine.llama_load import EngineOptions

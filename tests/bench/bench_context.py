@@ -32,7 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from server.bench.heal.writing import similarity
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
+from server.completion_options import CompletionOptions
 from server.engine import ROOT
 from server.engine.llama_load import EngineOptions
 from server.models import store

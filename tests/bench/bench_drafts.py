@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from time import perf_counter, process_time
 
 from server.bench.corpus import standard_library
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
+from server.completion_options import CompletionOptions
 from server.doctor.cpu import this_processor
 from server.draft_gains import LENGTHS, Gains
 from server.drafting import Drafter

@@ -22,7 +22,8 @@ from time import perf_counter
 from healing.covers import covering_tree
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
+from server.completion_options import CompletionOptions
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
 from server.snapshot import Snapshot

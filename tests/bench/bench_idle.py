@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from server.bench.holes import standard_library
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
+from server.completion_options import CompletionOptions
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
 from server.service import Request, Service

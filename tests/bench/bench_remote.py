@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from time import perf_counter
 
 from server.bench.llama_server import LlamaProcess, fetch
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.engine.llama_load import usable_cores
 from server.errors import MidtokenError
 from server.models import store

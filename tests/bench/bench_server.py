@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from server.completer import Completer, CompletionOptions, load_completer
+from server.completer import Completer, load_completer
+from server.completion_options import CompletionOptions
 from server.engine import Slot, TokenEngine
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL

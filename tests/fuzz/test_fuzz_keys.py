@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.engine import table_cache
 from server.engine.table_cache import Entry
 from server.service_request import Request, keys_of

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from server.answers import BANNED
 from server.bans import Bans
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.lsp_items import completion_options
 from server.option_layers import merge
 from server.option_table import TABLE

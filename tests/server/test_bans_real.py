@@ -3,7 +3,7 @@
 import pytest
 
 from server.bans import Bans
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.snapshot import Snapshot
 from tests.server.test_completer import text_of
 

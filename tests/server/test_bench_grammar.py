@@ -8,7 +8,8 @@ import pytest
 
 from server.bench.grammar_command import fill, summarise
 from server.bench.holes import KINDS, compiles, holes, is_dead_end, standard_library
-from server.completer import CompletionOptions, load_completer
+from server.completer import load_completer
+from server.completion_options import CompletionOptions
 from server.engine.llama_load import EngineOptions
 from server.errors import DocumentError
 from tests.server.command import run_here, run_process

@@ -23,7 +23,7 @@ from server.bench.typing.typist import (
     open_hole,
 )
 from server.client import ServerClient
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.engine.llama_load import EngineOptions
 from server.errors import DocumentError
 from server.via_server import completion_settings, server_settings

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.answers import TOO_UNSURE, UNSURE, present, present_after
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.confidence import BOLD, Calibration, Caution
 from server.service import Request, Service
 from server.snapshot import Snapshot

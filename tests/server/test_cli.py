@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.decoding import METHODS
 from server.snapshot import Snapshot
 from tests.server.command import run_here, run_process

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from server import stats
 from server.client import ServerClient, read_message
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.engine.llama_load import EngineOptions
 from server.errors import Cancelled, EngineError, UsageError
 from server.own_methods import COUNTERS, DID_ACCEPT, DID_SHOW

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from healing.rows import RowCache
 from server.answers import present
 from server.closers import closers
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.decoding import METHODS, generate
 from server.errors import Cancelled
 from server.prompt import build_prompt

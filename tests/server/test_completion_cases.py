@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.decoding import METHODS
 from server.report import Item
 from server.snapshot import Snapshot

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.confidence import (
     UNCALIBRATED,
     WORD_END,

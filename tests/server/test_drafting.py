@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from server.answers import present
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.draft_gains import LONGEST, Gains
 from server.drafting import EARLIER, LEARNING, Drafter, Guess, drafter_for, guess_from
 from server.drafts import CONTEXT, FOLLOWING, Match

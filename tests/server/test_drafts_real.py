@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.draft_gains import Gains
 from server.drafting import Drafter
 from server.snapshot import Snapshot

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from healing.rows import RowCache
 from server.beside import Beside
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.decoding import METHODS, generate
 from server.engine.llama_library import load_library
 from server.prompt import build_prompt

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.answers import present
-from server.completer import CompletionOptions, load_completer
+from server.completer import load_completer
+from server.completion_options import CompletionOptions
 from server.engine.llama_load import EngineOptions
 from server.grammar.fit import Fits
 from server.grammar.languages import LADDERS

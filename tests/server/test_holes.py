@@ -7,7 +7,8 @@ import pytest
 
 from server.bench.grammar_command import Filled, fill
 from server.bench.holes import holes, standard_library
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.errors import GrammarError
 from server.grammar import languages, templates
 

@@ -8,7 +8,8 @@ import pytest
 import pytest_asyncio
 
 from server import idle as idle_module
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.errors import EngineError
 from server.idle import Idle, Spot
 from server.read_ahead import ReadAhead

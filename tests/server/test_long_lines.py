@@ -11,7 +11,7 @@ from server.answers import present
 from server.block_lines import read_lines
 from server.blocks import finish_block, inside_at, should_stop_block
 from server.brackets import PAIRS
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.prompt import build_prompt
 from server.rules import LINE_BYTES, Place, place_at
 from server.service import Request, keys_of

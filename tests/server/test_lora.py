@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from server.backend import Backend, engine_options
-from server.completer import CompletionOptions, load_completer
+from server.completer import load_completer
+from server.completion_options import CompletionOptions
 from server.engine import Lora
 from server.option_layers import merge
 from server.options import Options, with_values

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.errors import Cancelled
 from server.name_list import (
     MOST,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from server import name_requests
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.errors import Cancelled
 from server.name_list import TOKENS, Limits
 from server.name_requests import AUTOMATIC_S, BY_HAND_S, READING_S, NameRequests, NameWish

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from healing.sampling import Sampling
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.decoding import METHODS
 from server.engine.llama_load import EngineOptions
 from server.models.catalog import DEFAULT_MODEL

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.prompt import SUFFIX_SHARE
 from server.prompt_choice import BESIDE_FROM, BESIDE_SHARE, LARGEST_SHARE, MARKS, PromptChoice
 from server.snapshot import Snapshot

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from healing import exact
 from healing.covers import covering_tree
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.errors import Cancelled, EngineError
 from server.name_matching import LIKELIHOODS
 from server.names import word_bytes

@@ -6,7 +6,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from server.completer import CompletionOptions, load_completer
+from server.completer import load_completer
+from server.completion_options import CompletionOptions
 from server.engine import ROOT
 from server.errors import Cancelled
 from server.models import store

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from server.completer import LEFT_TO_RIGHT, CompletionOptions, load_completer
+from server.completer import LEFT_TO_RIGHT, load_completer
+from server.completion_options import CompletionOptions
 from server.engine.llama_load import EngineOptions
 from server.engine.llama_vocabulary import vocabulary_of
 from server.engine.tables import load_tables

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from healing.sampling import Sampling
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds, with_lf
 from tests.server.documents import documents

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.errors import Cancelled
 from server.service import Service
 from server.service_request import Request

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.answers import Other
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.memory import remainder
 from server.report import Item, percent
 from server.several import merged, present_all

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.engine import ROOT
 from server.errors import EngineError
 from server.models.catalog import DEFAULT_MODEL

@@ -6,7 +6,8 @@ so these are few and short; any other device could do all of them.
 
 import pytest
 
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.snapshot import Snapshot
 from tests.server.test_completion_cases import CASES, Case
 

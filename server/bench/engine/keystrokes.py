@@ -24,7 +24,8 @@ from server.bench.engine.remembering import Remembering
 from server.bench.engine.timing import milliseconds, spread
 from server.bench.engine.watch import Part, Watch
 from server.bench.holes import Hole, holes, standard_library
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.documents import Change, Document
 from server.drafting import Drafter, Drafting
 from server.engine import TokenEngine

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from server.bench.engine.timing import milliseconds, spread
 from server.bench.holes import holes, standard_library
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.engine import ROOT, Slot, TokenEngine
 from server.snapshot import Snapshot
 

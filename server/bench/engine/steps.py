@@ -23,7 +23,8 @@ from server.bench.engine.watch import WORK, Part, Watch, cost
 from server.bench.holes import Hole, holes, standard_library
 from server.block_stop import BlockStop
 from server.choosing import Chooser
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.drafting import Drafting, drafter_for
 from server.engine import TokenEngine
 from server.engine.llama import LlamaEngine

@@ -12,7 +12,8 @@ from server.bench.doubling import is_doubled
 from server.bench.heal.places import library
 from server.bench.heal.writing import similarity
 from server.bench.holes import Hole, compiles, holes, is_dead_end
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.snapshot import Snapshot
 
 WAYS = {

@@ -14,7 +14,8 @@ from math import log
 from healing.covers import covering_tree
 from healing.origins import Origin
 from server.bench.rank.places import Place
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.name_index import distance
 from server.name_matching import match
 from server.names import Name, word_bytes

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from server.completer import CompletionOptions, load_completer
+from server.completer import load_completer
+from server.completion_options import CompletionOptions
 from server.explain_page.facts import gather
 from server.explain_page.page import page
 from server.models import store

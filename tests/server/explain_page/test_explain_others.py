@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.explain_page.facts import gather
 from server.explain_page.page import page
 from server.snapshot import Snapshot

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from healing.sampling import Sampling
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.decoding import METHODS
 from server.engine import Lora
 from server.explain_page.facts import Facts, Token, around, gather

@@ -11,7 +11,7 @@ from healing.covers import ROOT
 from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling, log_normaliser
 from server.choosing import Choice
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.decoding import METHODS, generate
 from server.explain_page.trace import ALTERNATIVES, Trace
 from server.prompt import Prompt

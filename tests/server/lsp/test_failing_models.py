@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from server import backend as backend_module
 from server.backend import Backend, Status
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.errors import EngineError, ModelError
 from server.options import Options, with_values
 from server.service import Request

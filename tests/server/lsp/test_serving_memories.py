@@ -6,7 +6,8 @@ with that of a server process that was asked nothing before but this.
 
 import pytest
 
-from server.completer import Completer, CompletionOptions
+from server.completer import Completer
+from server.completion_options import CompletionOptions
 from server.service import Request, Service
 from server.snapshot import Snapshot
 from server.worker import Worker

@@ -5,7 +5,7 @@ from math import log
 
 import pytest
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.errors import Cancelled, EngineError
 from server.remote.apis import Ask
 from server.remote.literal import pattern

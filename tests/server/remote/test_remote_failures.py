@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.errors import Cancelled, EngineError, RemoteError
 from server.options import RemoteSection
 from server.remote.client import Client, message_of

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.bench.llama_server import LlamaProcess, fetch
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.errors import Cancelled, DownloadError, RemoteError
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL

@@ -2,7 +2,7 @@
 
 import pytest
 
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.remote import probe
 from server.snapshot import Snapshot
 

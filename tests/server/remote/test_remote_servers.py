@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from server.backend import Backend
 from server.cli import cli
-from server.completer import CompletionOptions
+from server.completion_options import CompletionOptions
 from server.errors import EngineError, MidtokenError
 from server.option_layers import merge
 from server.options import Options, RemoteSection
