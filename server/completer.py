@@ -15,10 +15,8 @@ from time import perf_counter
 from healing.rows import RowCache
 from healing.tokenization import Tokenization
 from healing.trie import PrefixTrie
-from server.answers import FINISHED, Answer, Other, text_before
-from server.ban_watch import BanWatch
-from server.block_stop import BlockStop
-from server.blocks import inside_at
+from server.answers import Answer, Other
+from server.asked import begin
 from server.candidates import Candidate, candidates
 from server.completion_options import CompletionOptions
 from server.decoding import Generation, generate
@@ -28,11 +26,7 @@ from server.engine.llama import load
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import load_tables
 from server.errors import UnknownVocabularyError
-from server.grammar.fit import Fits
-from server.grammar.grammar_mask import GrammarMask
-from server.grammar.languages import ladder_for
-from server.grammar.mask import Mask
-from server.grammar_checks import GIVEN_UP, GrammarChecks, fits_of
+from server.grammar_checks import GrammarChecks
 from server.prompt import Prompt
 from server.prompt_choice import PromptChoice, Site
 from server.read_ahead import ReadAhead
@@ -150,72 +144,20 @@ class Completer:
             Cancelled: `cancel` was called.
         """
         started = perf_counter()
-        engine, info = self.engine, self.engine.info
-        place, inside = place_at(snapshot, options.rules_off), inside_at(snapshot)
+        engine = self.engine
         method, note = self._method(options.healing)
-        notes = [sentence for sentence in (note, info.note) if sentence]
-        fim = engine.fim if options.prompt == "fim" else None
-        if fim is None and options.prompt == "fim" and not self._told_left:
+        notes = [sentence for sentence in (note, engine.info.note) if sentence]
+        if engine.fim is None and options.prompt == "fim" and not self._told_left:
             notes.append(LEFT_TO_RIGHT)
         if method != "exact" and options.candidates > 1:
             notes.append(ONE_ONLY)
         prompt = self.prompt_at(snapshot, options)
         if watcher is not None:
             watcher.prompted(prompt)
-        before = engine.evaluated_tokens
-        prompted = perf_counter()
-        ladder = ladder_for(
-            snapshot.uri,
-            snapshot.language,
-            snapshot.text,
-            dict(options.grammar_files),
-            dict(options.grammar_schemas),
-        )
-        bans = options.compiled_bans()
-        mask, off = self._grammars.begin(snapshot, place, ladder, options.grammar)
-        checked = perf_counter()
-        first_text = [0.0]
-
-        def answer(generation: Generation) -> Answer:
-            now = perf_counter()
-            first_text[0] = first_text[0] or now
-            report = off if mask is None else mask.report()
-            if mask is not None and not generation.masked:
-                report = replace(report, state="off", reason=GIVEN_UP)
-            return Answer(
-                generation,
-                prompt.kind,
-                info,
-                engine.evaluated_tokens - before,
-                {
-                    "prompt": 1e3 * (prompted - started),
-                    "grammar": 1e3 * (checked - prompted),
-                    "first_text": 1e3 * (first_text[0] - checked),
-                    "decoding": 1e3 * (now - first_text[0]),
-                },
-                tuple(notes),
-                options.multiline,
-                options.rules_off,
-                report,
-                Fits(wanted=mask.wanted) if mask is not None and generation.masked else None,
-                bans,
-            )
-
-        def fits(generation: Generation, mask: Mask | None) -> Fits | None:
-            if not isinstance(mask, GrammarMask) or not generation.masked:
-                return None
-            ended = generation.ended in FINISHED
-            text, multiline = generation.text, options.multiline
-            return fits_of(mask, snapshot, place, text, ended, inside, multiline)
-
-        def stop() -> BlockStop:
-            return BlockStop(place, inside, options.multiline)
-
-        def watch() -> BanWatch | None:
-            return None if bans is None else BanWatch(bans, text_before(snapshot))
+        asked = begin(snapshot, options, prompt, notes, engine, self._grammars, started)
 
         def progress(so_far: Generation) -> None:
-            on_progress(answer(so_far))
+            on_progress(asked.answer(so_far))
 
         rows = self.rows_of(prompt.head)
         drafts = None if self.drafter is None else self.drafter.begin(snapshot, prompt)
@@ -228,11 +170,11 @@ class Completer:
                 options.candidates,
                 rows=rows,
                 max_tokens=options.max_tokens,
-                stops=stop,
+                stops=asked.stop,
                 sampling=options.sampling,
-                mask=mask,
+                mask=asked.mask,
                 drafts=drafts,
-                bans=watch,
+                bans=asked.watch,
                 on_progress=progress,
                 watcher=watcher,
             )
@@ -245,24 +187,25 @@ class Completer:
                 method,
                 rows=rows,
                 max_tokens=options.max_tokens,
-                should_stop=stop(),
+                should_stop=asked.stop(),
                 sampling=options.sampling,
-                mask=mask,
+                mask=asked.mask,
                 note=note,
                 drafts=drafts,
-                bans=watch(),
+                bans=asked.watch(),
                 on_progress=progress,
                 watcher=watcher,
             )
         if self.warm is not None:
             self.warm.note(snapshot.uri, self.prompts.text(prompt))
         self._told_left = self._told_left or LEFT_TO_RIGHT in notes
-        fitting = fits(generation, mask)
+        fits = asked.fits(generation, asked.mask)
         return replace(
-            answer(generation),
-            fits=fitting,
+            asked.answer(generation),
+            fits=fits,
             others=tuple(
-                Other(other.generation, fits(other.generation, other.mask)) for other in others
+                Other(other.generation, asked.fits(other.generation, other.mask))
+                for other in others
             ),
         )
 

@@ -12,16 +12,12 @@ from dataclasses import replace
 from time import perf_counter
 from urllib.parse import unquote, urlsplit
 
-from server.answers import FINISHED, Answer, text_before
-from server.ban_watch import BanWatch
-from server.blocks import inside_at, should_stop_block
+from server.answers import Answer
+from server.asked import begin
 from server.completer import LEFT_TO_RIGHT, ONE_ONLY, Completer
 from server.completion_options import CompletionOptions
 from server.decoding import Generation
-from server.grammar.fit import Fits
-from server.grammar.languages import ladder_for
 from server.grammar.report import GrammarReport
-from server.grammar_checks import GrammarChecks, fits_of
 from server.options import RemoteSection
 from server.prompt import SUFFIX_SHARE
 from server.remote.client import Client
@@ -33,7 +29,6 @@ from server.remote.retyped import Forced, forced_end
 from server.remote.vocabulary import vocabulary_for
 from server.remote.writing import write
 from server.report import HealingReport
-from server.rules import place_at
 from server.secret_files import is_secret
 from server.snapshot import Snapshot, line_bounds, with_lf
 from server.speed import STEPS, Reading
@@ -58,8 +53,6 @@ class RemoteCompleter(Completer):
         super().__init__(engine, engine.known.tokenization, exact=False, reading=reading)
         self.drafter = None
         self.remote = engine
-        self._checks = GrammarChecks()
-        self._told = False
 
     def answer(
         self,
@@ -110,13 +103,12 @@ class RemoteCompleter(Completer):
         watcher: Watcher | None,
     ) -> Answer:
         started = perf_counter()
-        engine, info = self.remote, self.remote.info
-        place, inside = place_at(snapshot, options.rules_off), inside_at(snapshot)
+        engine = self.remote
         method, note = self._method(options.healing)
         notes = [] if note is None else [note]
-        if engine.fim is None and options.prompt == "fim" and not self._told:
+        if engine.fim is None and options.prompt == "fim" and not self._told_left:
             notes.append(LEFT_TO_RIGHT)
-            self._told = True
+            self._told_left = True
         if options.candidates > 1:
             notes.append(ONE_ONLY)
         engine.known.prefetch(lines_around(snapshot))
@@ -129,70 +121,26 @@ class RemoteCompleter(Completer):
             forced = forced_end(
                 prompt.typed, self.tokenization, method, exact=known.exact, whole=known.whole
             )
-        before = engine.evaluated_tokens
-        prompted = perf_counter()
-        ladder = ladder_for(
-            snapshot.uri,
-            snapshot.language,
-            snapshot.text,
-            dict(options.grammar_files),
-            dict(options.grammar_schemas),
-        )
-        bans = options.compiled_bans()
-        if bans is not None:
+        asked = begin(snapshot, options, prompt, notes, engine, self._grammars, started)
+        if asked.bans is not None:
             notes.append(NOT_OVER)
-        mask, off = self._checks.begin(snapshot, place, ladder, options.grammar)
-        checked = perf_counter()
-        first_text = 0.0
-
-        def answer(generation: Generation) -> Answer:
-            nonlocal first_text
-            now = perf_counter()
-            first_text = first_text or now
-            return Answer(
-                generation,
-                prompt.kind,
-                info,
-                engine.evaluated_tokens - before,
-                {
-                    "prompt": 1e3 * (prompted - started),
-                    "grammar": 1e3 * (checked - prompted),
-                    "first_text": 1e3 * (first_text - checked),
-                    "decoding": 1e3 * (now - first_text),
-                },
-                tuple(notes),
-                options.multiline,
-                options.rules_off,
-                off if mask is None else mask.report(),
-                None if mask is None else Fits(wanted=mask.wanted),
-                bans,
-            )
-
         generation = write(
             engine,
             self.tokenization,
             prompt,
             forced,
             max_tokens=options.max_tokens,
-            should_stop=lambda text: should_stop_block(place, text, inside, options.multiline),
+            should_stop=asked.stop(),
             sampling=options.sampling,
-            mask=mask,
-            bans=None if bans is None else BanWatch(bans, text_before(snapshot)),
+            mask=asked.mask,
+            bans=asked.watch(),
             note=note,
-            on_progress=lambda so_far: on_progress(answer(so_far)),
+            on_progress=lambda so_far: on_progress(asked.answer(so_far)),
         )
         if generation.logprobs and not any(generation.logprobs):
             notes.append(TELLS_NONE)
-        if mask is None:
-            return answer(generation)
-        ended = generation.ended in FINISHED
-        fits = fits_of(mask, snapshot, place, generation.text, ended, inside, options.multiline)
-        return replace(answer(generation), fits=fits)
-
-    def forget(self, document: str) -> None:
-        """Free what is remembered of a document."""
-        self._checks.forget(document)
-        super().forget(document)
+        fits = asked.fits(generation, asked.mask)
+        return replace(asked.answer(generation), fits=fits)
 
     def _method(self, asked: str) -> tuple[str, str | None]:
         """The method that an engine elsewhere allows, and a sentence if it is another one."""
