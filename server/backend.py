@@ -24,7 +24,8 @@ from server.errors import MidtokenError, RemoteError
 from server.models import download, store
 from server.models.catalog import CATALOG
 from server.models.files import Progress
-from server.options import Options, RemoteSection
+from server.option_sections import RemoteSection
+from server.options import Options
 from server.plain_files import shortened
 from server.report import Completion
 from server.service import Service

@@ -30,7 +30,7 @@ from server.grammar.ladder import Mode
 from server.grammar.languages import prepare
 from server.models import store
 from server.models.catalog import CATALOG
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 from server.remote.arguments import remote_of, settings_of
 from server.report import Completion, percent
 from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document

@@ -18,7 +18,8 @@ from types import UnionType
 from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hints
 
 from server.bans import check_pattern
-from server.options import MAX_INTEGER, About, Options, Pattern, camel_case
+from server.option_sections import MAX_INTEGER, About, Pattern
+from server.options import Options, camel_case
 
 USER_ONLY = frozenset({"model", "engine", "remote", "logging", "grammar.files", "grammar.schemas"})
 """Sections and keys that say what runs on this machine, where it comes from, which files are read

@@ -12,7 +12,7 @@ from pathlib import Path
 from pygls.exceptions import JsonRpcException
 
 from server.errors import DocumentError
-from server.options import LoggingSection
+from server.option_sections import LoggingSection
 from server.visible import VisibleFormatter
 
 logger = logging.getLogger("midtoken.server")

@@ -18,21 +18,21 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 from server.answers import Answer
 from server.completer import Completer
-from server.confidence import WORD_END
 from server.errors import Cancelled
 from server.idle import Idle, Spot
+from server.job import Job
 from server.memory import Memory, remainder
 from server.report import Completion
 from server.service_request import Request, Wanted, keys_of
 from server.several import present_all
 from server.state_keeper import StateKeeper
 from server.turns import Turns
-from server.worker import Ticket, Worker
+from server.worker import Worker
 
 GRACE_S = 0.06
 """A cancelled job may be joined for so long. VS Code cancels a request at each key and asks again
@@ -47,63 +47,6 @@ _UNTIL_FIRST_TEXT = ("prompt", "grammar", "first_text")
 SLICE_S = 2.0
 """Somebody else's job that has waited so long for its turn ends the one that runs, as soon as that
 one has a whole word to show: a line takes so long on a CPU, and a block of code ten times that."""
-
-
-@dataclass(eq=False)
-class _Job:
-    """The model at work on one prompt."""
-
-    key: Hashable
-    typed: bytes
-    candidates: int
-    """How many continuations it writes at most."""
-    began: float
-    """When, by the event loop's clock: the patience of all who wait is counted from then, so that
-    somebody who types on sees what is there."""
-    ticket: Ticket = field(default_factory=Ticket)
-    so_far: Answer | None = None
-    """What is written until now."""
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set, and then replaced, whenever something changes for those who wait."""
-    answer: Answer | None = None
-    failure: Exception | None = None
-    waiting: int = 0
-    """Requests that wait for this job."""
-    asked: bool = False
-    """Whether a request has ever waited for it."""
-    connection: Hashable = None
-    runs: bool = False
-    """Whether it has its turn at the model."""
-    in_grace: bool = False
-    """Whether it was cancelled and may be joined for a moment yet."""
-    hurried: bool = False
-    """Whether others have waited long for their turn: whole words written so far are the answer."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it runs, or will, and may be joined."""
-        return self.answer is None and self.failure is None and not self.ticket.cancelled
-
-    def agrees(self, key: Hashable, typed: bytes) -> bool:
-        """Whether what is typed may be what the job has written or is going to write."""
-        written = self.typed + (self.so_far.generation.text if self.so_far else b"")
-        return key == self.key and (
-            typed.startswith(written)
-            or (typed.startswith(self.typed) and written.startswith(typed))
-        )
-
-    def typed_of(self, wanted: Wanted) -> bytes | None:
-        """What is typed, as the job sees it; None if it is for another place or text."""
-        return next((typed for key, typed in wanted if self.agrees(key, typed)), None)
-
-    def serves(self, request: Request, wanted: Wanted) -> bool:
-        """Whether its answer will be one to a request."""
-        return self.candidates >= request.options.candidates and self.typed_of(wanted) is not None
-
-    def wake(self) -> None:
-        """Tell everyone who waits to look again."""
-        self.news.set()
-        self.news = asyncio.Event()
 
 
 @dataclass
@@ -124,7 +67,7 @@ class Service:
         """Serve with a worker that has a completer loaded before the first request."""
         self._worker = worker
         self._memory = Memory()
-        self._jobs: dict[Hashable, _Job] = {}
+        self._jobs: dict[Hashable, Job] = {}
         self._newest: dict[Hashable, object] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._first_texts: deque[float] = deque(maxlen=LATENCIES)
@@ -238,14 +181,14 @@ class Service:
     def _shown(request: Request, since: bytes, left: Answer) -> Completion:
         return present_all(request.snapshot, since, left, request.caution, request.most)
 
-    def _join(self, request: Request, wanted: Wanted) -> _Job | None:
+    def _join(self, request: Request, wanted: Wanted) -> Job | None:
         job = self._jobs.get(request.document)
         if job is not None and job.is_open and job.serves(request, wanted):
             self.counts.joined += 1
             return job
         return None
 
-    def _start(self, request: Request, key: Hashable, typed: bytes) -> _Job:
+    def _start(self, request: Request, key: Hashable, typed: bytes) -> Job:
         """A new job; the document's earlier one and those that nobody waits for make room.
 
         What another connection has cancelled just now it may join again.
@@ -259,7 +202,7 @@ class Service:
         self.idle.stop()
         self.counts.started += 1
         loop = asyncio.get_running_loop()
-        job = self._jobs[request.document] = _Job(
+        job = self._jobs[request.document] = Job(
             key, typed, request.options.candidates, loop.time(), connection=request.connection
         )
 
@@ -307,7 +250,7 @@ class Service:
         return job
 
     @asynccontextmanager
-    async def _turn(self, job: _Job) -> AsyncIterator[None]:
+    async def _turn(self, job: Job) -> AsyncIterator[None]:
         """The job's turn at the model; while it waits for that, others are hurried."""
         hurrying = asyncio.ensure_future(self._hurry_others(job))
         try:
@@ -318,7 +261,7 @@ class Service:
         finally:
             hurrying.cancel()
 
-    async def _hurry_others(self, job: _Job) -> None:
+    async def _hurry_others(self, job: Job) -> None:
         """From time to time, what another connection's job has written has to do."""
         while True:
             await asyncio.sleep(SLICE_S)
@@ -328,13 +271,13 @@ class Service:
                     other.wake()
                     self._stop_unwanted(other)
 
-    def _stop_unwanted(self, job: _Job) -> None:
+    def _stop_unwanted(self, job: Job) -> None:
         """Stop a job if nobody waits for it."""
         if not job.waiting:
             self._worker.cancel(job.ticket)
 
     async def _wait(
-        self, job: _Job, request: Request, wanted: Wanted, mine: object
+        self, job: Job, request: Request, wanted: Wanted, mine: object
     ) -> tuple[bytes, Answer] | None:
         """What was typed since the job was begun, and what it writes after that.
 
@@ -359,7 +302,7 @@ class Service:
                 except TimeoutError:
                     deadline = None  # if no whole word is there yet, wait for the first one
                 if job.hurried or (deadline is None and request.patience is not None):
-                    words = _whole_words(job, typed)
+                    words = job.whole_words(typed)
                     if words is not None:
                         return since, words
         except asyncio.CancelledError:
@@ -394,17 +337,3 @@ def _is_answer(completion: Completion, since: bytes, left: Answer) -> bool:
     if completion.items or completion.withheld is not None:
         return True
     return not since or not left.generation.text
-
-
-def _whole_words(job: _Job, typed: bytes) -> Answer | None:
-    """What is written after what is typed, up to the last end of a word; None if nothing is."""
-    if job.so_far is None:
-        return None
-    answer = remainder(job.typed, job.so_far, typed)
-    if answer is None:
-        return None
-    text = answer.generation.text
-    whole = text[: max((end.end() for end in WORD_END.finditer(text)), default=0)]
-    if not whole.strip():
-        return None
-    return replace(answer, generation=replace(answer.generation, text=whole))

@@ -26,7 +26,7 @@ from server.bench.typing.suggesters import Midtoken
 from server.bench.typing.typist import Typist
 from server.client import ServerClient
 from server.errors import UsageError
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 from server.remote.arguments import remote_of, settings_of
 from server.terminal import duration, make_console
 

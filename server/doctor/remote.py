@@ -6,7 +6,7 @@ from time import perf_counter
 from server.doctor.finding import Finding
 from server.errors import MidtokenError
 from server.models.files import megabytes
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 from server.remote.completer import RemoteCompleter, load_remote
 from server.snapshot import Snapshot
 from server.terminal import count, duration

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from server.arguments import RemoteArguments
 from server.errors import UsageError
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 
 
 def remote_of(options: RemoteArguments) -> RemoteSection | None:

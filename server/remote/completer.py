@@ -18,7 +18,7 @@ from server.completer import LEFT_TO_RIGHT, ONE_ONLY, Completer
 from server.completion_options import CompletionOptions
 from server.decoding import Generation
 from server.grammar.report import GrammarReport
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 from server.prompt import SUFFIX_SHARE
 from server.remote.client import Client
 from server.remote.discovery import discover

@@ -17,7 +17,7 @@ from server.engine.llama_load import usable_cores
 from server.errors import MidtokenError
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 from server.remote.completer import load_remote
 from server.snapshot import Snapshot
 from tests.server.test_completion_cases import CASES, MAX_TOKENS

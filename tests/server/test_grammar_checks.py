@@ -25,7 +25,8 @@ from server.grammar_checks import (
 )
 from server.lsp_items import completion_options
 from server.memory import remainder
-from server.options import GrammarSection, Options
+from server.option_sections import GrammarSection
+from server.options import Options
 from server.rules import Place, place_at
 from server.snapshot import Snapshot, line_bounds
 from tests.server.grammar.toys import BRACKETS, ladder, open_brackets, rung

@@ -9,7 +9,8 @@ import pytest
 
 from server import surroundings as module
 from server.documents import Documents
-from server.options import ContextSection, LanguagesSection, Options
+from server.option_sections import ContextSection, LanguagesSection
+from server.options import Options
 from server.positions import Encoding
 from server.surroundings import Surroundings
 

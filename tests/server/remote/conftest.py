@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 from server.remote.completer import RemoteCompleter, load_remote
 from tests.server.remote.fake_engine import FakeEngine, Serve, running, tokenizer
 

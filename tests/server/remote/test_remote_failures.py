@@ -13,7 +13,7 @@ import pytest
 
 from server.completion_options import CompletionOptions
 from server.errors import Cancelled, EngineError, RemoteError
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 from server.remote.client import Client, message_of
 from server.remote.completer import load_remote
 from server.remote.keys import Key

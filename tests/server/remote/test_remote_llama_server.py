@@ -12,7 +12,7 @@ from server.completion_options import CompletionOptions
 from server.errors import Cancelled, DownloadError, RemoteError
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
-from server.options import RemoteSection
+from server.option_sections import RemoteSection
 from server.remote.apis import Ask
 from server.remote.completer import load_remote
 from server.snapshot import Snapshot

@@ -13,7 +13,8 @@ from server.cli import cli
 from server.completion_options import CompletionOptions
 from server.errors import EngineError, MidtokenError
 from server.option_layers import merge
-from server.options import Options, RemoteSection
+from server.option_sections import RemoteSection
+from server.options import Options
 from server.ranking import rank
 from server.service import Request
 from server.snapshot import Snapshot
