@@ -12,8 +12,9 @@ Every slot owns one sequence of the KV cache; the other sequences are for the br
 The invariant, after every return and after every error: `slot.tokens[:slot.resident]` is what the
 slot's sequence holds, followed by nothing but the branch of a tree that may still be kept.
 
-What is not here: loading (`llama_load`), a forward pass (`llama_pass`), the order of a tree
-(`llama_tree`), what llama.cpp's memory can do (`llama_memory`), and which token comes next.
+What is not here: loading (`llama_load`), a forward pass (`llama_pass`), a tree in memory
+(`llama_branches`) and its order (`llama_tree`), what llama.cpp's memory can do (`llama_memory`), and
+which token comes next.
 """
 
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from healing.vocabulary import Vocabulary
 from server.engine import ROOT, FimTokens, ModelInfo, Slot
 from server.engine.fim_dialects import fim_tokens
 from server.engine.llama_batch import Batch, Entry
+from server.engine.llama_branches import Branches
 from server.engine.llama_library import load_library
 from server.engine.llama_limits import Limits
 from server.engine.llama_load import BESIDE, EngineOptions, Loaded, free, load_model
@@ -34,7 +36,7 @@ from server.engine.llama_memory import Memory
 from server.engine.llama_pass import Passes
 from server.engine.llama_slots import Grown, LlamaSlot, Row, SlotTable
 from server.engine.llama_state import State, restore, save
-from server.engine.llama_tree import Step, Tree
+from server.engine.llama_tree import Tree
 from server.engine.llama_vocabulary import (
     Encoder,
     announced_marks,
@@ -89,16 +91,15 @@ class LlamaEngine:
         size = int(load_library().llama_vocab_n_tokens(loaded.vocabulary))
         self._limits = Limits(min(loaded.info.context_tokens, loaded.trained_tokens), size)
         self._memory = Memory(loaded.context, divisible=loaded.divisible, window=loaded.window)
-        self._batch = Batch(loaded.n_ubatch, loaded.n_sequences, size)
-        self._capacity = loaded.n_ubatch
         beside = max(slots, loaded.n_sequences - BESIDE)
-        self._branches = range(slots, beside)
         self._slots = SlotTable(self._memory, slots, range(beside, loaded.n_sequences))
         self._grown: Grown | None = None
         self._viewer: LlamaSlot | None = None
         """The slot whose row is a view of llama.cpp's own buffer."""
         cells = loaded.info.context_tokens
-        self._passes = Passes(loaded.context, self._batch, self._slots, cells)
+        batch = Batch(loaded.n_ubatch, loaded.n_sequences, size)
+        self._passes = Passes(loaded.context, batch, self._slots, cells)
+        self._branches = Branches(range(slots, beside), self._memory, self._slots, self._passes)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -152,7 +153,7 @@ class LlamaEngine:
         """A slot whose text is `tokens`. Raises EngineError if they are none or too many."""
         slot = self._slots.open(self._text(tokens))
         if self._grown is not None and self._grown.slot not in self._slots:  # it made room
-            self._free_branches(self._grown)
+            self._branches.free(self._grown)
             self._grown = None
         return slot
 
@@ -160,7 +161,7 @@ class LlamaEngine:
         """A slot beside the others. Raises EngineError as `open`, and if there are too many."""
         slot = self._slots.open_beside(self._text(tokens))
         if self._grown is not None:
-            self._share_tree(self._grown, slot)
+            self._branches.share(self._grown, slot)
         return slot
 
     def evaluate(
@@ -193,10 +194,10 @@ class LlamaEngine:
             else:
                 grown.rows[ROOT] = own.row
         try:
-            for number, steps in enumerate(tree.rounds(1 + len(self._branches))):
+            for number, steps in enumerate(tree.rounds(1 + len(self._branches.sequences))):
                 if number:
-                    self._clear_branches(grown)
-                self._evaluate_round(grown, steps, frozenset(want))
+                    self._branches.clear(grown)
+                self._branches.evaluate(grown, steps, frozenset(want))
         except BaseException:
             self._forget_tree()
             raise
@@ -219,7 +220,7 @@ class LlamaEngine:
         self._limits.check_length(1 + max(len(own.tokens) for own in owns))
         if not self._memory.divisible:
             raise EngineError(f"{self._info.name} can't write several texts at a time")
-        if len(owns) + sum(len(own.tokens) - own.resident for own in owns) > self._capacity:
+        if len(owns) + sum(len(own.tokens) - own.resident for own in owns) > self._passes.capacity:
             for own in owns:
                 self.evaluate(own, [], [])
         self._keep_view()
@@ -241,7 +242,7 @@ class LlamaEngine:
             own.tokens.append(token)
             own.resident = len(own.tokens)
             own.set_row(None)
-        return [self._batch.row(self._context, index) for index in last]
+        return [self._passes.row(index) for index in last]
 
     def keep(self, slot: Slot, node: int) -> None:
         """Make the path from the root to `node` part of the slot's text; forget other branches.
@@ -302,7 +303,7 @@ class LlamaEngine:
         self._check_open()
         check_unchanged(self._files)
         self._forget_tree()
-        spare = next(iter(self._branches), None)
+        spare = next(iter(self._branches.sequences), None)
         return save(self._context, self._memory, self._slots, list(tokens), spare)
 
     def restore(self, tokens: Sequence[int], state: State) -> bool:
@@ -339,73 +340,13 @@ class LlamaEngine:
     ) -> None:
         self.close()
 
-    # -- evaluating ------------------------------------------------------------------------------
-
-    def _evaluate_round(self, grown: Grown, steps: list[Step], want: frozenset[int]) -> None:
-        """Evaluate what is pending and then `steps`, in as few forward passes as hold them."""
-        own, tree = grown.slot, grown.tree
-        trunk = len(own.tokens)
-        n_branches = 1 + max((step.branches[-1] for step in steps), default=0)
-        sequences = (own.sequence, *self._branches[: n_branches - 1])
-        # Passes that hold nothing of the tree need no branches yet.
-        first_shared = trunk
-        if steps:
-            first_shared = own.resident + (trunk - own.resident) // self._capacity * self._capacity
-        work = [
-            (ROOT, Entry(own.tokens[at], at, sequences[: 1 if at < first_shared else None], False))
-            for at in range(own.resident, trunk)
-        ]
-        if work and ROOT in want:
-            work[-1] = (ROOT, work[-1][1]._replace(wanted=True))
-        for node, branches in steps:
-            wanted = node in want and node not in grown.rows
-            held_by = tuple([sequences[branch] for branch in branches])
-            entry = Entry(tree.tokens[node], trunk + tree.depths[node], held_by, wanted)
-            work.append((node, entry))
-            grown.sequences[node] = held_by[0]
-        for start in range(0, len(work), self._capacity):
-            chunk = work[start : start + self._capacity]
-            if chunk[0][1].position >= first_shared and grown.n_branches < n_branches:
-                for branch in sequences[1:]:
-                    self._memory.share(own.sequence, branch, 0, chunk[0][1].position)
-                grown.n_branches = n_branches
-            # The pass overwrites the rows of earlier ones.
-            grown.rows.update({node: row.copy() for node, row in grown.rows.items()})
-            self._passes.run([own], [entry for _, entry in chunk])
-            own.resident += sum(node == ROOT for node, _ in chunk)
-            for index, (node, entry) in enumerate(chunk):
-                if entry.wanted:
-                    grown.rows[node] = self._batch.row(self._context, index)
-
     # -- memory ----------------------------------------------------------------------------------
 
     def _forget_tree(self) -> None:
         """Take the tree out of memory: the slot's sequence ends with what is resident."""
         grown, self._grown = self._grown, None
         if grown is not None:
-            self._clear_branches(grown)
-
-    def _clear_branches(self, grown: Grown) -> None:
-        self._free_branches(grown)
-        grown.sequences.clear()
-        self._slots.shorten(grown.slot, grown.slot.resident)
-
-    def _free_branches(self, grown: Grown) -> None:
-        for branch in self._branches[: grown.n_branches - 1]:
-            self._memory.clear(branch)
-        grown.n_branches = 1
-
-    def _share_tree(self, grown: Grown, slot: LlamaSlot) -> None:
-        """Let another slot hold what the tree has of its text."""
-        trunk = len(grown.slot.tokens)
-        if slot.resident < trunk or slot.tokens[:trunk] != grown.slot.tokens:
-            return
-        for at, node in enumerate(grown.tree.follow(slot.tokens[trunk:]), trunk):
-            if node not in grown.sequences:
-                break
-            if at >= slot.resident:
-                self._memory.share(grown.sequences[node], slot.sequence, at, at + 1)
-                slot.resident = at + 1
+            self._branches.clear(grown)
 
     def _settle_row(self, own: LlamaSlot, tree: Tree, want: Sequence[int]) -> None:
         """Before a forward pass: copy the row that is only a view, if it may be asked for again.

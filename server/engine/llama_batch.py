@@ -32,6 +32,8 @@ class Batch:
 
     def __init__(self, capacity: int, n_sequences: int, n_vocabulary: int) -> None:
         """Allocate the arrays; `n_vocabulary` is the length of a row of logits."""
+        self.capacity = capacity
+        """Entries that it holds."""
         self._library = load_library()
         self._row_type = ctypes.c_float * n_vocabulary
         self._tokens = (ctypes.c_int32 * capacity)()

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from server.engine.llama_batch import Batch, Entry
 from server.engine.llama_library import AbortFlag, Pointer, last_error, recent_log
-from server.engine.llama_slots import LlamaSlot, SlotTable
+from server.engine.llama_slots import LlamaSlot, Row, SlotTable
 from server.errors import Cancelled, EngineError
 
 
@@ -21,12 +21,18 @@ class Passes:
         self._batch = batch
         self._slots = slots
         self._cells = cells
+        self.capacity = batch.capacity
+        """Entries that one pass holds."""
         self.abort = AbortFlag()
         self.abort.attach(context)
         self.count = 0
         """Calls of the model since it was loaded."""
         self.tokens = 0
         """Tokens in them."""
+
+    def row(self, index: int) -> Row:
+        """The logits of an entry of the last pass: shape (vocabulary,), a view until the next."""
+        return self._batch.row(self._context, index)
 
     def run(self, owners: Collection[LlamaSlot], entries: list[Entry]) -> None:
         """Evaluate entries for some slots. Where cells are missing, others give theirs up.

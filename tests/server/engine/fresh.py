@@ -58,7 +58,7 @@ def held(engine: LlamaEngine) -> list[int]:
 def before_pass(engine: LlamaEngine, number: int, act: Callable[[], None]) -> list[int]:
     """Call `act` just before forward pass `number` (from 0); returns llama.cpp's answers, live."""
     codes: list[int] = []
-    decode = engine._batch.decode
+    decode = engine._passes._batch.decode
 
     def watched(context, entries):
         if len(codes) == number:
@@ -66,7 +66,7 @@ def before_pass(engine: LlamaEngine, number: int, act: Callable[[], None]) -> li
         codes.append(decode(context, entries))
         return codes[-1]
 
-    engine._batch.decode = watched
+    engine._passes._batch.decode = watched
     return codes
 
 

@@ -246,12 +246,12 @@ def test_a_failed_pass_leaves_text_and_memory_equal(engine, fresh):
     """When llama.cpp refuses a batch, the slot goes on as if nothing had been asked."""
     slot = engine.open(TEXT)
     engine.evaluate(slot, [], [])
-    decode = engine._batch.decode
-    engine._batch.decode = lambda context, entries: -3
+    decode = engine._passes._batch.decode
+    engine._passes._batch.decode = lambda context, entries: -3
 
     with pytest.raises(EngineError, match="could not evaluate 8 tokens"):
         engine.evaluate(slot, TREE, [0])
-    engine._batch.decode = decode
+    engine._passes._batch.decode = decode
 
     assert slot.resident == len(TEXT) == sum(held(engine))
     assert fresh().agrees(engine.evaluate(slot, [(ROOT, 8)], [0])[0], [*TEXT, 8])

@@ -52,7 +52,7 @@ from server.engine.llama_load import EngineOptions
 with load(Path(sys.argv[1]), EngineOptions(n_ctx=256)) as engine:
     slot = engine.open([1, 2])
     engine.evaluate(slot, [(ROOT, 3)], [0])
-    engine._batch.decode(engine._context, [])
+    engine._passes._batch.decode(engine._context, [])
 """
     done = run(script, str(tiny()))
 

@@ -104,7 +104,7 @@ class EngineMachine(RuleBasedStateMachine):
         slot = self.engine.open(text)
         self.texts[slot] = text
         nodes = self.shaped([(0, 1), (0, 2), (1, 3)])
-        decode = self.engine._batch.decode
+        decode = self.engine._passes._batch.decode
         codes = before_pass(self.engine, number, self.engine.cancel)
         try:
             self.engine.evaluate(slot, nodes, [0])
@@ -114,7 +114,7 @@ class EngineMachine(RuleBasedStateMachine):
             self.tree = None
             assert codes[-1] == 2
         finally:
-            self.engine._batch.decode = decode
+            self.engine._passes._batch.decode = decode
             self.engine.resume()
 
     @invariant()

@@ -129,7 +129,7 @@ def test_cancelling(engine, where, capsys):
 
 def _cancelled_after(engine, slot, nodes) -> float:
     """Seconds from a cancel, 20 ms into a forward pass, to the end of `evaluate`."""
-    decode = engine._batch.decode
+    decode = engine._passes._batch.decode
     cancelled_at = []
 
     def cancel() -> None:
@@ -144,5 +144,5 @@ def _cancelled_after(engine, slot, nodes) -> float:
                 engine.evaluate(slot, nodes, [])
         return time.perf_counter() - cancelled_at[0]
     finally:
-        engine._batch.decode = decode
+        engine._passes._batch.decode = decode
         timer.join()
