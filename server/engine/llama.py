@@ -13,8 +13,8 @@ The invariant, after every return and after every error: `slot.tokens[:slot.resi
 slot's sequence holds, followed by nothing but the branch of a tree that may still be kept.
 
 What is not here: loading (`llama_load`), a forward pass (`llama_pass`), a tree in memory
-(`llama_branches`) and its order (`llama_tree`), what llama.cpp's memory can do (`llama_memory`), and
-which token comes next.
+(`llama_branches`) and its order (`llama_tree`), what llama.cpp's memory can do (`llama_memory`),
+and which token comes next.
 """
 
 from collections.abc import Sequence
