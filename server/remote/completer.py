@@ -69,8 +69,6 @@ class RemoteCompleter(Completer):
         """
         if is_secret_document(snapshot.uri):
             return self._unsent(snapshot, options)
-        if options.healing == "off" or not self.remote.can_force:
-            return self._answered(snapshot, options, on_progress, watcher)
         try:
             return self._answered(snapshot, options, on_progress, watcher)
         except NotForcedError as error:
@@ -126,7 +124,6 @@ class RemoteCompleter(Completer):
             notes.append(NOT_OVER)
         generation = write(
             engine,
-            self.tokenization,
             prompt,
             forced,
             max_tokens=options.max_tokens,

@@ -31,6 +31,8 @@ class Forced:
     kept: tuple[int, ...] = ()
     owed: bytes = b""
     """The answer begins with it. Empty if nothing is forced."""
+    owed_tokens: int = 0
+    """Tokens of the typed text, as it is usually split, that spell it or a part of it."""
 
 
 def forced_end(
@@ -75,8 +77,9 @@ def _forced_from(
         end = ends[count]
         if end <= start and can_be_forced(typed[end:]):
             if tokenization.vocabulary.decode(ids[:count]) == typed[:end]:
-                return Forced(ids[:count], typed[end:])
+                return Forced(ids[:count], typed[end:], len(ids) - count)
             break
     while not can_be_forced(typed[start:]):
         start += 1
-    return Forced(tuple(tokenization.encode(typed[:start])), typed[start:])
+    kept = tuple(tokenization.encode(typed[:start]))
+    return Forced(kept, typed[start:], sum(end > start for end in ends))

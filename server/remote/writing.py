@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import closing
 
 from healing.sampling import Sampling
-from healing.tokenization import Tokenization
 from server.ban_watch import BanWatch
 from server.bans import BanReport
 from server.decoding import Generation
@@ -27,7 +26,6 @@ BY_ENGINE = "by the engine, which was told how to begin"
 
 def write(
     engine: RemoteEngine,
-    tokenization: Tokenization,
     prompt: Prompt,
     forced: Forced,
     *,
@@ -43,7 +41,6 @@ def write(
 
     Args:
         engine: The engine.
-        tokenization: The model's tokenizer.
         prompt: The prompt.
         forced: How its typed bytes are put (`retyped`).
         max_tokens: The most tokens after the cursor, as far as the engine counts them.
@@ -57,18 +54,17 @@ def write(
     Raises:
         NotForcedError, RemoteError, Cancelled: As `RemoteEngine.write`.
     """
-    owed_tokens = len(tokenization.encode(forced.owed)) if forced.owed else 0
     ask = Ask(
         (*prompt.head, *forced.kept),
         forced.owed,
         # The engine may spell it with more tokens than usual, but with no more than bytes.
-        min(2 * owed_tokens, len(forced.owed)) + max_tokens,
+        min(2 * forced.owed_tokens, len(forced.owed)) + max_tokens,
         sampling,
         tuple(sorted(engine.stops)),
     )
     healing = HealingReport(
         mode="align" if forced.owed else "off",
-        backed_up_tokens=owed_tokens,
+        backed_up_tokens=forced.owed_tokens,
         backed_up_text=forced.owed.decode(errors="replace"),
         covers=1 if forced.owed else 0,
         note=note or (BY_ENGINE if forced.owed else None),
@@ -85,7 +81,7 @@ def write(
             ended,
             healing,
             reused,
-            len(ask.tokens) + owed_tokens,
+            len(ask.tokens) + forced.owed_tokens,
             mask is not None,
             bans=BanReport() if bans is None else bans.report,
             ends=tuple(ends),

@@ -53,6 +53,8 @@ class TestForcedEnd:
 
         assert tokenization.vocabulary.decode(forced.kept) + forced.owed == typed
         assert can_be_forced(forced.owed)
+        assert bool(forced.owed_tokens) == bool(forced.owed)
+        assert forced.owed_tokens <= len(tokenization.encode(typed))
 
     @given(typed_texts.filter(lambda text: b"\0" not in text))
     def test_enough_is_forced(self, known, typed):
@@ -62,7 +64,7 @@ class TestForcedEnd:
         ids = tokenization.encode(typed)
 
         assert forced.owed.endswith(tokenization.vocabulary.decode(ids[-LAST_TOKENS:]))
-        assert list(forced.kept) == ids[: len(forced.kept)]
+        assert [*forced.kept, *ids[-forced.owed_tokens or len(ids) :]] == ids
 
     def test_words_that_could_come_out_differently(self, known):
         """`retu` may be the beginning of `return`: all of it is written again."""
