@@ -18,7 +18,6 @@ from server.bench.confidence.records import FOLDS, Record, fitted, held_out
 from server.bench.confidence.suggestions import suggestion_at
 from server.bench.confidence.tables import markdown
 from server.bench.corpus import project_files, take_out
-from server.bench.heal.plots import can_plot
 from server.cli import main
 from server.confidence import UNCALIBRATED, Calibration, _table, calibration_of, own_table
 from server.errors import UsageError
@@ -188,7 +187,6 @@ class TestFigures:
         assert figures["parts"] == {}
         assert "Too few" in markdown(figures, settings, {"processor": "p"})
 
-    @pytest.mark.skipif(not can_plot(), reason="matplotlib is not installed")
     def test_picture(self, figures, tmp_path):
         """The same figures make the same file."""
         parts = figures["parts"]

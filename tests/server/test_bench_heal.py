@@ -342,7 +342,6 @@ class TestPeer:
 
 def test_plots(tmp_path):
     """Bars with their intervals, as PNG and SVG."""
-    pytest.importorskip("matplotlib")
     mean = {"count": 2, "mean": 0.5, "low": 0.2, "high": 0.8, "median": 0.5}
     methods = {"off": {"token_right": mean}, "exact": {"token_right": mean}}
     figures = {

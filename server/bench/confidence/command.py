@@ -23,7 +23,7 @@ from server.bench.confidence.records import Record, fitted
 from server.bench.confidence.suggestions import suggestion_at
 from server.bench.confidence.tables import markdown
 from server.bench.corpus import project_files
-from server.bench.heal.plots import can_plot
+from server.bench.plotting import can_plot
 from server.bench.projects import projects_of
 from server.bench.results import Results, machine, run_settings
 from server.completer import Completer, load_completer

@@ -1,8 +1,10 @@
-"""The reliability diagram; matplotlib comes with `midtoken[bench]`."""
+"""The reliability diagram of `midtoken bench confidence`."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from server.bench.plotting import panels, save
 
 COLOURS = {"uncalibrated": "#b0b0b0", "calibrated": "#08519c"}
 
@@ -17,14 +19,8 @@ def plot(parts: Mapping[str, Any], folder: Path) -> list[Path]:
     Returns:
         The paths.
     """
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "midtoken"  # the same figures make the same file
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(1, len(parts), figsize=(4.6 * len(parts), 4.4), squeeze=False)
-    for axes, (part, found) in zip(panels[0], parts.items(), strict=True):
+    figure, each = panels(4.6 * len(parts), 4.4, len(parts))
+    for axes, (part, found) in zip(each, parts.items(), strict=True):
         axes.plot([0, 100], [0, 100], color="#404040", linewidth=0.8, linestyle=":")
         for name, colour in COLOURS.items():
             bins = found[name]["bins"]
@@ -41,12 +37,5 @@ def plot(parts: Mapping[str, Any], folder: Path) -> list[Path]:
         axes.set_xlabel("said to be right, %")
         axes.set_ylabel("right, %")
         axes.set_aspect("equal")
-        axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8, loc="upper left")
-    written = []
-    for suffix, metadata in ((".png", None), (".svg", {"Date": None})):
-        target = folder / f"confidence{suffix}"
-        figure.savefig(target, dpi=150, bbox_inches="tight", metadata=metadata)
-        written.append(target)
-    plt.close(figure)
-    return written
+    return save(figure, folder / "confidence")

@@ -24,7 +24,7 @@ from server.bench.engine import (
 from server.bench.engine.loading import Model, load
 from server.bench.engine.plots import plot
 from server.bench.engine.tables import markdown
-from server.bench.heal.plots import can_plot
+from server.bench.plotting import can_plot
 from server.bench.results import machine
 from server.completer import Completer
 from server.completion import engine_options_of, interruptible, model_path

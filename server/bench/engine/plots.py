@@ -1,10 +1,11 @@
-"""The figures of `midtoken bench engine` as pictures, PNG and SVG."""
+"""The figures of `midtoken bench engine` as pictures."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from server.bench.engine import keystrokes, steps
+from server.bench.plotting import panels, save
 
 JSON = Mapping[str, Any]
 
@@ -16,10 +17,6 @@ COLOURS = (
 
 def plot(figures: JSON, folder: Path) -> list[Path]:
     """Draw what a step consists of, batches, and what grows; the paths of the pictures."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "midtoken"  # the same figures make the same file
     return [
         *_step(figures["steps"], folder / "engine-step"),
         *_batches(figures["batches"]["sizes"], folder / "engine-batches"),
@@ -29,9 +26,7 @@ def plot(figures: JSON, folder: Path) -> list[Path]:
 
 def _step(figures: JSON, path: Path) -> list[Path]:
     """Bars of parts, one above the other."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7, 2.4))
+    figure, [axes] = panels(7, 2.4)
     rows = {"with the grammar": "grammar", "without": "no_grammar"}
     for place, key in enumerate(rows.values()):
         left = 0.0
@@ -46,13 +41,11 @@ def _step(figures: JSON, path: Path) -> list[Path]:
     axes.set_xlabel("µs a step, medians of the parts; dotted: the goal")
     axes.set_title("Our part of a step")
     axes.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.45, -0.35), frameon=False)
-    return _saved(figure, axes, path)
+    return save(figure, path)
 
 
 def _batches(sizes: JSON, path: Path) -> list[Path]:
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(5, 3.6))
+    figure, [axes] = panels(5, 3.6)
     tokens = [int(size) for size in sizes]
     names = {"steps": "one by one", "tree": "tree", "chain": "chain"}
     for number, (way, name) in enumerate(names.items()):
@@ -65,14 +58,12 @@ def _batches(sizes: JSON, path: Path) -> list[Path]:
     axes.set_ylabel("ms")
     axes.set_title("Several tokens in one batch")
     axes.legend(frameon=False)
-    return _saved(figure, axes, path)
+    return save(figure, path)
 
 
 def _keystrokes(sizes: JSON, path: Path) -> list[Path]:
     """Areas of parts over the size of the file."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(6, 3.8))
+    figure, [axes] = panels(6, 3.8)
     bytes_ = [found["bytes"] for found in sizes.values()]
     parts = {
         name: [found["parts_ms"][name] for found in sizes.values()] for name in keystrokes.NAMES
@@ -83,17 +74,4 @@ def _keystrokes(sizes: JSON, path: Path) -> list[Path]:
     axes.set_ylabel("ms of processor time")
     axes.set_title("A keystroke without the model")
     axes.legend(loc="upper left", frameon=False, fontsize=8, reverse=True)
-    return _saved(figure, axes, path)
-
-
-def _saved(figure: Any, axes: Any, path: Path) -> list[Path]:  # noqa: ANN401 (matplotlib's)
-    import matplotlib.pyplot as plt
-
-    axes.spines[["top", "right"]].set_visible(False)
-    written = []
-    for suffix, metadata in ((".png", None), (".svg", {"Date": None})):
-        target = path.with_suffix(suffix)
-        figure.savefig(target, dpi=150, bbox_inches="tight", metadata=metadata)
-        written.append(target)
-    plt.close(figure)
-    return written
+    return save(figure, path)

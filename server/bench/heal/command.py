@@ -16,12 +16,13 @@ import click
 
 from server.arguments import HealArguments
 from server.bench.heal.peers import LlamaServer
-from server.bench.heal.plots import can_plot, plot
+from server.bench.heal.plots import plot
 from server.bench.heal.programs import can_run, spans
 from server.bench.heal.summary import summarise
 from server.bench.heal.tables import markdown
 from server.bench.heal.tasks import Task, all_tasks, peer_tasks, program_tasks
 from server.bench.llama_server import fetch
+from server.bench.plotting import can_plot
 from server.bench.results import Results, machine, run_settings
 from server.completer import Completer, load_completer
 from server.completion import engine_options_of, interruptible, model_path

@@ -1,11 +1,11 @@
-"""The figures of `midtoken bench heal` as pictures, if matplotlib is there (`midtoken[bench]`)."""
+"""The figures of `midtoken bench heal` as pictures."""
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from server.bench.heal.tables import KINDS, METHODS
+from server.bench.plotting import panels, save
 
 JSON = Mapping[str, Any]
 
@@ -19,11 +19,6 @@ COLOURS = {
     "word": "#6a51a3",
     "control": "#e6a532",
 }
-
-
-def can_plot() -> bool:
-    """Whether matplotlib is installed."""
-    return find_spec("matplotlib") is not None
 
 
 def plot(figures: JSON, folder: Path) -> list[Path]:
@@ -54,14 +49,8 @@ def _bars(
     shares: Mapping[str, Mapping[str, JSON]], methods: Sequence[str], title: str, path: Path
 ) -> list[Path]:
     """Bars in groups, with their intervals."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "midtoken"  # the same figures make the same file
-    import matplotlib.pyplot as plt
-
     present = [method for method in methods if any(method in share for share in shares.values())]
-    figure, axes = plt.subplots(figsize=(1.5 + 1.4 * len(shares), 4.2))
+    figure, [axes] = panels(1.5 + 1.4 * len(shares), 4.2)
     width = 0.8 / len(present)
     for number, method in enumerate(present):
         places = [at for at, share in enumerate(shares.values()) if method in share]
@@ -83,12 +72,5 @@ def _bars(
     axes.set_ylim(0, 102)
     axes.set_ylabel("%, with 95 % intervals")
     axes.set_title(title)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(ncols=len(present), loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
-    written = []
-    for suffix, metadata in ((".png", None), (".svg", {"Date": None})):
-        target = path.with_suffix(suffix)
-        figure.savefig(target, dpi=150, bbox_inches="tight", metadata=metadata)
-        written.append(target)
-    plt.close(figure)
-    return written
+    return save(figure, path)

@@ -17,8 +17,8 @@ import click
 
 from server.arguments import TypingArguments
 from server.bench.corpus import Source, given_files, project_files
-from server.bench.heal.plots import can_plot
 from server.bench.llama_server import NAME, LlamaProcess, fetch
+from server.bench.plotting import can_plot
 from server.bench.projects import PROJECTS, STANDARD_LIBRARY, projects_of
 from server.bench.results import machine
 from server.bench.typing.figures import print_figures

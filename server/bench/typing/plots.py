@@ -1,10 +1,11 @@
-"""The figures of `midtoken bench typing` as a picture; matplotlib comes with `midtoken[bench]`."""
+"""The figures of `midtoken bench typing` as a picture."""
 
 from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from server.bench.plotting import panels, save
 from server.bench.typing.record import Record, together
 
 COLOURS = {"midtoken": "#08519c", "llama-server": "#7f7f7f"}
@@ -27,13 +28,7 @@ def plot(
     Returns:
         The paths.
     """
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams["svg.hashsalt"] = "midtoken"  # the same figures make the same file
-    import matplotlib.pyplot as plt
-
-    figure, (bars, curves) = plt.subplots(1, 2, figsize=(11, 4.2))
+    figure, [bars, curves] = panels(11, 4.2, 2)
     languages = list(next(iter(records.values())))
     width = 0.8 / len(records)
     others = [name for name in records if name not in COLOURS]
@@ -73,13 +68,6 @@ def plot(
     curves.set_xlim(0, LONGEST_MS)
     for axes in (bars, curves):
         axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-        axes.spines[["top", "right"]].set_visible(False)
     # Above the axes: among bars with long intervals there is no room.
     bars.legend(frameon=False, ncols=len(records), loc="lower left", bbox_to_anchor=(0, 1))
-    written = []
-    for suffix, metadata in ((".png", None), (".svg", {"Date": None})):
-        target = folder / f"typing{suffix}"
-        figure.savefig(target, dpi=150, bbox_inches="tight", metadata=metadata)
-        written.append(target)
-    plt.close(figure)
-    return written
+    return save(figure, folder / "typing")
