@@ -17,6 +17,7 @@ from time import thread_time
 from typing import Any, cast
 
 import server.answers
+import server.asked
 import server.completer
 import server.decoding
 import server.service_request
@@ -44,15 +45,16 @@ PARTS = (
     Part("snapshot", Document, "snapshot"),
     Part("keys", server.service_request, "keys_of"),
     Part("place", server.completer, "place_at"),
-    Part("place", server.completer, "inside_at"),
+    Part("place", server.asked, "place_at"),
+    Part("place", server.asked, "inside_at"),
     Part("prompt", PromptChoice, "choose"),
-    Part("grammar", server.completer, "ladder_for"),
+    Part("grammar", server.asked, "ladder_for"),
     Part("grammar", GrammarChecks, "begin"),
     Part("healing", server.decoding, "exact_healing"),
     Part("drafts", Drafter, "begin"),
     Part("drafts", Drafting, "guess"),
     Part("writing", server.completer, "generate"),
-    Part("fitting", server.completer, "fits_of"),
+    Part("fitting", server.asked, "fits_of"),
     Part("showing", server.answers, "present"),
     *(Part(ENGINE, Remembering, name) for name in ("open", "evaluate", "keep")),
 )
