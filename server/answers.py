@@ -123,7 +123,7 @@ def _presented(snapshot: Snapshot, answer: Answer, typed: int) -> tuple[Completi
                 finished.range_end,
                 judged.first_line(shown),
                 judged.first_word(shown),
-                generation.probability(shown, typed),
+                judged.product(shown),
             ),
         )
     against = generation.ended == "other wishes" and not generation.text

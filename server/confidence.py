@@ -104,6 +104,10 @@ class Judged:
         """How probable it is that the first bytes of the text are right."""
         return self.calibration.probability(self.tokens(size))
 
+    def product(self, size: int) -> float:
+        """What the model gives to the first bytes of the text, but for what is typed."""
+        return exp(min(0.0, sum(self.tokens(size))))
+
     @property
     def word_size(self) -> int:
         """Bytes up to the end of the first word after what is typed."""

@@ -59,6 +59,13 @@ class TestProbability:
 
         assert found == [1.0, 0.5, 0.5, 0.2, 0.2, 0.02]
 
+    def test_the_models_own_opinion(self):
+        """The product of what is not typed, whatever the calibration."""
+        pieces, calibration = [(b"ab", log(0.5)), (b"cd", log(0.4))], Calibration(bias=-3)
+        found = [judged(pieces, calibration, typed).product(3) for typed in (0, 1, 2, 3)]
+
+        assert found == pytest.approx([0.2, 0.2, 0.4, 1.0])
+
     @given(calibrations, tokens, st.data())
     def test_along_a_text(self, calibration, pieces, data):
         """It never falls by typing more of the text, and never rises with its length."""
