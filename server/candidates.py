@@ -26,11 +26,11 @@ from healing.tokenization import Tokenization
 from server.ban_watch import BanWatch
 from server.chain import Chain
 from server.choosing import Chooser, chooser_for
-from server.decoding import Generation, Row, Writing, writing
+from server.decoding import Generation, Writing, writing
 from server.drafting import Drafting
-from server.engine import Slot, TokenEngine
+from server.engine import Row, Slot, TokenEngine
 from server.errors import EngineError
-from server.forks import After, Begun, other_tokens
+from server.forks import Begun, other_tokens
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.retyping import Beside, Healed, exact_healing
@@ -183,7 +183,7 @@ class _Others:
         self._max_tokens = max_tokens
         self._stops, self._bans, self._is_useful = stops, bans, is_useful
         self._slots: list[Slot] = [other.slot for other in healed.others]
-        self._mask = None if healed.mask is None else healed.mask.twin()
+        self._mask = _twin(healed.mask)
         """At the cursor."""
 
     @property
@@ -193,9 +193,8 @@ class _Others:
 
     def begin(self) -> list[_Branch]:
         """Those that begin with other first texts."""
-        mask = self._mask
         return [
-            self._branch(other, None if mask is None else mask.twin(), Begun())
+            self._branch(replace(other, mask=_twin(self._mask)), Begun())
             for other in self._healed.others[: self._left]
         ]
 
@@ -217,11 +216,10 @@ class _Others:
 
         @cache
         def mask() -> Mask | None:
-            if self._mask is None or not place.masked:
-                return None
-            mask = self._mask.twin()
-            mask.push(begun.text)
-            return mask
+            found = _twin(self._mask if place.masked else None)
+            if found is not None:
+                found.push(begun.text)  # never taken back: there are no bans
+            return found
 
         def fits(text: bytes) -> bool:
             seen = mask()
@@ -236,10 +234,8 @@ class _Others:
                 break
             self._slots.append(slot)
             text, report = self._engine.vocabulary[token], self._healed.report
-            seen = mask()
-            twin = None if seen is None else seen.twin()
-            healed = Healed(slot, slot.reused, token, text, logprob, report, twin)
-            found.append(self._branch(healed, twin, begun))
+            healed = Healed(slot, slot.reused, token, text, logprob, report, _twin(mask()))
+            found.append(self._branch(healed, begun))
         return found
 
     def drop(self) -> None:
@@ -247,9 +243,9 @@ class _Others:
         for slot in self._slots:
             self._engine.drop(slot)
 
-    def _branch(self, healed: Healed, mask: Mask | None, begun: Begun) -> _Branch:
+    def _branch(self, healed: Healed, begun: Begun) -> _Branch:
         self._left -= 1
-        stop, size = self._stops(), len(begun.text)
+        stop = self._stops()
 
         def should_stop(text: bytes) -> bool:
             return stop(begun.text + text)
@@ -261,7 +257,7 @@ class _Others:
             self._engine,
             chain,
             stitch,
-            replace(healed, mask=After(mask, size) if mask is not None and size else mask),
+            healed,
             replace(self._chooser, bans=self._bans(), random=random),
             None,
             max_tokens=self._max_tokens - len(begun.logprobs),
@@ -269,7 +265,11 @@ class _Others:
             on_progress=lambda _: None,
             watcher=None,
         )
-        return _Branch(chain, mask, text, begun)
+        return _Branch(chain, healed.mask, text, begun)
+
+
+def _twin(mask: Mask | None) -> Mask | None:
+    return None if mask is None else mask.twin()
 
 
 def _write_all(engine: TokenEngine, branches: list[_Branch], others: _Others) -> None:

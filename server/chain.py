@@ -20,15 +20,10 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from healing.stitch import Stitch
 from server.drafting import Drafting, Guess
-from server.engine import ROOT, Slot, TokenEngine
+from server.engine import ROOT, Row, Slot, TokenEngine
 from server.errors import EngineError
-
-Row = NDArray[np.float32]
 
 
 class Chain:

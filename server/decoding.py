@@ -16,9 +16,6 @@ import string
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.stitch import Stitch
@@ -28,14 +25,12 @@ from server.bans import BanReport
 from server.chain import Chain
 from server.choosing import Choice, Chooser, chooser_for
 from server.drafting import Drafting
-from server.engine import TokenEngine
+from server.engine import Row, TokenEngine
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
 from server.retyping import Healed, constrained_healing, exact_healing, no_healing
 from server.watching import Watcher, watched
-
-Row = NDArray[np.float32]
 
 Writing = Generator[tuple[int, int], Row, "Generation"]
 """A text that is being written. Yields a token, and how many may come after it, and is sent the
@@ -95,21 +90,6 @@ class Generation:
     ends: tuple[int, ...] = ()
     """For every token of `logprobs` that was written: where it ends, in bytes from the start of
     the text, of which the last ones may have been cut off; 0 or less for what has been typed."""
-
-    def probability(self, size: int, typed: int = 0) -> float:
-        """Of the tokens that wrote the first bytes of the text, each after those before it.
-
-        Args:
-            size: How many bytes.
-            typed: How many of them are certain.
-        """
-        start, total = 0, 0.0
-        for end, logprob in zip(self.ends, self.logprobs, strict=False):
-            if start >= size:
-                break
-            total += logprob if end > typed else 0.0
-            start = max(start, end)
-        return math.exp(min(total, 0.0))
 
     def later(self, typed: int) -> "Generation":
         """What is left when so many bytes of the text have been typed."""
@@ -265,9 +245,6 @@ def writing(
             if not bans.may_go_back() or not engine.info.trees:
                 why = NO_WAY_BACK if bans.may_go_back() else BAN_STAYS
                 return before_ban(piece, why)
-            if not place and heal is None:
-                stitch.back(0)
-                return so_far(b"", "ban")
             count = len(logprobs) - 1 - place
             stitch.back(bans.go_back(place))
             if mask is not None:
@@ -276,7 +253,8 @@ def writing(
                 watcher.went_back(count + 1 if place else None)
             del logprobs[place:], ends[place:]
             if not place:
-                assert heal is not None
+                if heal is None:
+                    return so_far(b"", "ban")
                 chain.leave()
                 healed = heal(chooser)
                 chain.begin_again(healed.slot)

@@ -19,7 +19,6 @@ from healing.reachable import reachable
 from healing.sampling import log_normaliser
 from server.choosing import Chooser
 from server.decoding import Generation
-from server.grammar.mask import Mask
 
 LEAST = 0.1
 """A token with a smaller share of the chosen one's probability begins no other text. The first that
@@ -46,48 +45,6 @@ class Begun:
             logprobs=(*self.logprobs, *generation.logprobs),
             ends=(*self.ends, *(size + end for end in generation.ends)),
         )
-
-
-@dataclass(frozen=True)
-class After:
-    """A mask as it is for a text after another one, which it has seen."""
-
-    mask: Mask
-    begun: int
-    """The length of the other one in bytes."""
-
-    @property
-    def decides(self) -> bool:
-        """As the mask."""
-        return self.mask.decides
-
-    def allows(self, text: bytes) -> bool:
-        """As the mask."""
-        return self.mask.allows(text)
-
-    def fitting(self, text: bytes) -> int:
-        """As the mask."""
-        return self.mask.fitting(text)
-
-    def could_end(self) -> bool:
-        """As the mask."""
-        return self.mask.could_end()
-
-    def may_end(self) -> bool:
-        """As the mask."""
-        return self.mask.may_end()
-
-    def push(self, text: bytes) -> None:
-        """As the mask."""
-        self.mask.push(text)
-
-    def back(self, length: int) -> None:
-        """Take back all but the first bytes of what was written after the other text."""
-        self.mask.back(self.begun + length)
-
-    def twin(self) -> "After":
-        """As the mask's."""
-        return replace(self, mask=self.mask.twin())
 
 
 def other_tokens(

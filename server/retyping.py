@@ -14,7 +14,6 @@ from functools import partial
 from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
 from healing import exact
 from healing.alternatives import Alternative, alternatives
@@ -27,14 +26,12 @@ from healing.rows import RowCache
 from healing.sampling import log_normaliser
 from healing.tokenization import Tokenization
 from server.choosing import Choice, Chooser, accepting
-from server.engine import ROOT, Slot, TokenEngine
+from server.engine import ROOT, Row, Slot, TokenEngine
 from server.errors import EngineError
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.report import HealingReport
 from server.watching import Watcher
-
-Row = NDArray[np.float32]
 
 NEGLIGIBLE = 1e-4
 """A tree path with a smaller share than this is not evaluated if its share is known beforehand."""

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from healing.vocabulary import Vocabulary
 
+Row = NDArray[np.float32]
+"""Logits, shape (vocabulary,)."""
+
 ROOT = -1
 """In `TokenEngine.evaluate`: the parent of a tree's first tokens, the last token of the slot."""
 
@@ -167,7 +170,7 @@ class TokenEngine(Protocol):
 
     def evaluate(
         self, slot: Slot, nodes: Sequence[tuple[int, int]], want: Sequence[int]
-    ) -> list[NDArray[np.float32]]:
+    ) -> list[Row]:
         """The logits after some tokens of a tree that continues the slot's text.
 
         Args:
@@ -190,9 +193,7 @@ class TokenEngine(Protocol):
             ValueError: A parent does not come before its node, or a wanted node does not exist.
         """
 
-    def evaluate_each(
-        self, slots: Sequence[Slot], tokens: Sequence[int]
-    ) -> list[NDArray[np.float32]]:
+    def evaluate_each(self, slots: Sequence[Slot], tokens: Sequence[int]) -> list[Row]:
         """Let several texts grow by a token each, in one forward pass.
 
         What is not resident of a slot is evaluated first, in the same pass where it fits.

@@ -8,7 +8,7 @@ from healing.alternatives import agree
 from healing.sampling import GREEDY, Sampling
 from server.bans import Bans
 from server.choosing import chooser_for
-from server.forks import LEAST, After, Begun, other_tokens
+from server.forks import LEAST, Begun, other_tokens
 from tests.server.masks import ToyMask, brackets, closed
 from tests.server.test_ban_decoding import TYPED
 from tests.server.test_candidates import OneByOne, Together, told, write  # noqa: F401 (a fixture)
@@ -141,21 +141,6 @@ def test_tokens(tiny_completer, seed, chosen):
         assert token not in chooser.not_text
     texts = [engine.vocabulary[token] for token in (chosen, *(token for token, _ in found))]
     assert not any(agree(a, b) for number, a in enumerate(texts) for b in texts[:number])
-
-
-def test_a_mask_after_a_text():
-    """It goes back no further than the text that it follows."""
-    mask = ToyMask(brackets)
-    mask.push(b"f(")
-    after = After(mask, 2)
-    twin = after.twin()
-    after.push(b"a)")
-
-    assert not after.allows(b")")
-    after.back(1)
-    assert mask.written == b"f(a"
-    assert after.fitting(b"))") == 1
-    assert twin.mask.written == b"f("
 
 
 def test_nothing_begun_changes_nothing(write, tiny_completer):  # noqa: F811
