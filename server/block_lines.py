@@ -14,6 +14,7 @@ What is not here: what lines mean for a suggestion (`blocks`).
 
 import re
 from collections import defaultdict
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 
@@ -173,12 +174,11 @@ class Reader:
         self.kinds: defaultdict[bytes, int] = defaultdict(int)
         """How many of `owed` there are of each kind."""
 
-    def copy(self) -> "Reader":
+    def twin(self) -> "Reader":
         """Another one at the same place."""
-        copy = object.__new__(Reader)
-        copy.__dict__.update(self.__dict__)
-        copy.owed, copy.kinds = self.owed.copy(), self.kinds.copy()
-        return copy
+        twin = copy(self)
+        twin.owed, twin.kinds = self.owed.copy(), self.kinds.copy()
+        return twin
 
     def skip(self, line: bytes) -> None:
         """Take a whole line that nothing is asked of but what is open after it, brackets aside."""

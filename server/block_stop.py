@@ -59,7 +59,7 @@ class BlockStop:
             self._marks.pop()
         self._text = text
         mark = self._marks[-1]
-        start, reader, walk = mark.start, mark.reader.copy(), mark.walk.copy()
+        start, reader, walk = mark.start, mark.reader.twin(), mark.walk.twin()
         while True:
             end = text.find(b"\n", start)
             is_whole = end >= 0
@@ -70,4 +70,4 @@ class BlockStop:
             if not is_whole:
                 return False
             start = end + 1
-            self._marks.append(_Mark(start, reader.copy(), walk.copy()))
+            self._marks.append(_Mark(start, reader.twin(), walk.twin()))
