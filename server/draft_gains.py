@@ -153,7 +153,7 @@ class Gains:
         best, most = 0, WORTH
         expected = chance = 1.0
         for length, match in enumerate(matches[:LONGEST], 1):
-            chance *= self._shares[_bucket(match)]
+            chance *= self.acceptance(match)
             expected += chance
             if length in LENGTHS:
                 rate = expected / self.cost(1 + length)

@@ -30,12 +30,12 @@ def present_all(
         caution: How sure it has to be.
         most: How many are shown at most; None for all.
     """
-    completion = present_after(snapshot, since, replace(left, others=()), caution)
+    completion = present_after(snapshot, since, left, caution)
     if not completion.items or not left.others:
         return completion
     items = [*completion.items]
     for other in left.others:
-        answer = replace(left, generation=other.generation, fits=other.fits, others=())
+        answer = replace(left, generation=other.generation, fits=other.fits)
         items += present_after(snapshot, since, answer, caution).items
     return replace(completion, items=merged(items)[:most])
 
