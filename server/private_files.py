@@ -11,6 +11,9 @@ import stat
 import tempfile
 from pathlib import Path
 
+UNFINISHED = ".part"
+"""So the names of files end that are being written, or were when a process ended."""
+
 
 def make_private(folder: Path) -> None:
     """Have a folder that only this user sees into. Raises OSError if that is not possible."""
@@ -50,12 +53,18 @@ def read_private(path: Path, limit: int) -> bytes:
         return file.read(limit)
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Put a file that only this user can read in a place, in one step. Raises OSError."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+def write_private(path: Path, *content: bytes | memoryview) -> None:
+    """Put a file that only this user can read in a place, in one step. Raises OSError.
+
+    Args:
+        path: Where the file is then; an earlier one makes room.
+        content: Its parts, in order.
+    """
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=UNFINISHED, delete=False) as file:
         temporary = Path(file.name)  # readable by this user alone from the start
         try:
-            file.write(content)
+            for part in content:
+                file.write(part)
             file.close()
             temporary.replace(path)
         except BaseException:

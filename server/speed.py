@@ -15,9 +15,9 @@ same moment may lose one of the two entries. What is not here: whether a speed i
 
 import json
 import math
-import tempfile
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -27,6 +27,7 @@ import numpy as np
 
 from server.engine import ROOT, ModelInfo, TokenEngine
 from server.engine.table_cache import default_folder
+from server.private_files import write_private
 
 STEPS = (80, 160, 320, 640, 1280, 2400)
 """Prompt budgets in tokens: some ten lines of code, with which suggestions begin to make sense, to
@@ -148,18 +149,9 @@ def remember(info: ModelInfo, threads: int, prefill: float, file: Path | None = 
     """Write a measured speed of reading down, in place of an earlier one."""
     file = file or default_file()
     known = {**_read(file), _key(info, threads): round(prefill, 1)}
-    temporary = None
-    try:
+    with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=file.parent, delete=False, encoding="utf-8"
-        ) as out:
-            temporary = Path(out.name)
-            json.dump(known, out, indent=2, sort_keys=True)
-        temporary.replace(file)
-    except OSError:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        write_private(file, json.dumps(known, indent=2, sort_keys=True).encode())
 
 
 def remembered(info: ModelInfo, threads: int, file: Path | None = None) -> float | None:

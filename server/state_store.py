@@ -31,7 +31,6 @@ import os
 import shutil
 import stat
 import struct
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -45,6 +44,7 @@ from numpy.typing import NDArray
 
 from server.engine import table_cache
 from server.models.files import SPARE_BYTES, megabytes
+from server.private_files import UNFINISHED, make_private, write_private
 
 logger = logging.getLogger("midtoken.state_store")
 
@@ -60,7 +60,7 @@ _MAGIC = b"midtoken state 1"
 _HEAD = struct.Struct("<16s32s32sQQ")
 _HASH_BYTES = 32
 _START = _HASH_BYTES + _HEAD.size
-_KEPT, _UNFINISHED = ".state", ".part"
+_KEPT = ".state"
 
 State = NDArray[np.uint8]
 
@@ -85,7 +85,7 @@ def default_folder() -> Path:
 def delete_all(folder: Path) -> None:
     """Delete every state, of all models and documents. What can't be deleted stays."""
     with suppress(OSError):
-        for path in [*folder.glob(f"*{_KEPT}"), *folder.glob(f"*{_UNFINISHED}")]:
+        for path in [*folder.glob(f"*{_KEPT}"), *folder.glob(f"*{UNFINISHED}")]:
             path.unlink(missing_ok=True)
         folder.rmdir()
 
@@ -176,7 +176,7 @@ class StateStore:
     @contextmanager
     def on_trial(self, kept: Kept) -> Iterator[None]:
         """While the block runs, nobody finds the state: one that ends the process does so once."""
-        aside = kept.path.with_suffix(_UNFINISHED)
+        aside = kept.path.with_suffix(UNFINISHED)
         with suppress(OSError):
             kept.path.replace(aside)
         try:
@@ -204,25 +204,13 @@ class StateStore:
             self._tell(f"a state of {megabytes(size)} is more than may be kept")
             return False
         kept = Kept(self._path(document, ids), document, ids, size)
-        temporary = None
         with self._disk("states can't be kept"):
-            _make_private(self._folder)
+            self._have_folder()
             self._clear_up(size)
             if shutil.disk_usage(self._folder).free < size + SPARE_BYTES:
                 self._tell(f"{self._folder}: the disk is full, so no state is kept")
                 return False
-            try:
-                with tempfile.NamedTemporaryFile(
-                    dir=self._folder, suffix=_UNFINISHED, delete=False
-                ) as file:
-                    temporary = Path(file.name)
-                    for part in (_digest(head, ids, state), head, ids.data, state.data):
-                        file.write(part)
-                temporary.replace(kept.path)
-            except OSError:
-                if temporary is not None:
-                    temporary.unlink(missing_ok=True)
-                raise
+            write_private(kept.path, _digest(head, ids, state), head, ids.data, state.data)
             with self._lock:
                 self._kept.pop(kept.path, None)
                 self._kept[kept.path] = kept
@@ -231,6 +219,10 @@ class StateStore:
                 self.delete(older)
             return True
         return False
+
+    def _have_folder(self) -> None:
+        """Have the folder, for this user alone; it may be a link. Raises OSError."""
+        make_private(Path(os.path.realpath(self._folder)))
 
     def _head(self, document: bytes, ids: NDArray[np.int32], state_bytes: int) -> bytes:
         return _HEAD.pack(_MAGIC, self._key, document, len(ids), state_bytes)
@@ -243,7 +235,7 @@ class StateStore:
         """The states of this engine, used last coming last."""
         files = sorted(files_in(self._folder), key=lambda found: found[1].st_mtime)
         if files:
-            _make_private(self._folder)
+            self._have_folder()
         for path, _ in files:
             if path.name.startswith(self._key[:8].hex()):
                 with suppress(OSError, struct.error):
@@ -271,7 +263,7 @@ class StateStore:
     def _clear_up(self, needed: int) -> None:
         """Delete what is too old, and what was used longest ago until `needed` bytes fit."""
         now = time.time()
-        for path in self._folder.glob(f"*{_UNFINISHED}"):
+        for path in self._folder.glob(f"*{UNFINISHED}"):
             with suppress(OSError):
                 if path.lstat().st_mtime < now - HOUR_S:
                     path.unlink()
@@ -316,17 +308,6 @@ def _common(left: NDArray[np.int32], right: NDArray[np.int32]) -> int:
     n = min(len(left), len(right))
     different = left[:n] != right[:n]
     return int(different.argmax()) if different.any() else n
-
-
-def _make_private(folder: Path) -> None:
-    """Have a folder that only this user sees into. Raises OSError if it is somebody else's."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = folder.stat()
-    if hasattr(os, "getuid"):
-        if status.st_uid != os.getuid():
-            raise PermissionError(errno.EACCES, "the folder belongs to somebody else")
-        if status.st_mode & 0o077:
-            folder.chmod(0o700)
 
 
 @contextmanager

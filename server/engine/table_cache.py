@@ -15,8 +15,8 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 import platformdirs
 from numpy.typing import NDArray
+
+from server.private_files import write_private
 
 HEAD_BYTES = 1 << 16
 _HASH_BYTES = 32
@@ -84,18 +86,11 @@ def store(model: Path, block: bytes, entry: Entry, folder: Path, version: int) -
     # Arrays are used where they lie in the file's bytes, so the first starts at a multiple of 8.
     header += b" " * (-(_HASH_BYTES + len(header) + 1) % 8) + b"\n"
     payload = header + b"".join(array.tobytes() for array in arrays.values())
-    temporary = None
-    try:
+    with suppress(OSError):
         with model.open("rb") as file:
             path = _entry_path(folder, file.read(HEAD_BYTES), version)
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            temporary = Path(file.name)
-            file.write(hashlib.sha256(payload).digest() + payload)
-        temporary.replace(path)
-    except OSError:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        write_private(path, hashlib.sha256(payload).digest(), payload)
 
 
 def _entry_path(folder: Path, head: bytes, version: int) -> Path:
