@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from server import __version__
+from server.address import is_loopback
 from server.errors import Cancelled, EngineError, RemoteError
 from server.remote.events import events
 from server.remote.keys import Key
@@ -32,8 +33,6 @@ SHOWN = 200
 
 MOST_DIGITS = 7
 """Of the seconds that an engine wants to rest."""
-
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Client:
@@ -60,7 +59,7 @@ class Client:
     @property
     def tells_key_to_others(self) -> bool:
         """Whether a key crosses the network readable."""
-        return self._key is not None and not self._secure and self._host not in LOOPBACK
+        return self._key is not None and not self._secure and not is_loopback(self._host)
 
     def get(self, path: str) -> Any:  # noqa: ANN401 (any JSON)
         """What an engine says at a path. Raises RemoteError or Cancelled."""

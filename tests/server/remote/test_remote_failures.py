@@ -262,7 +262,8 @@ class TestAddresses:
         """A key over plain HTTP to another machine is worth a warning; over loopback it is not."""
         assert Client("http://engine", Key(SECRET)).tells_key_to_others
         assert not Client("https://engine", Key(SECRET)).tells_key_to_others
-        assert not Client("http://127.0.0.1:1", Key(SECRET)).tells_key_to_others
+        for host in ("127.0.0.1:1", "[::1]:1", "LOCALHOST"):
+            assert not Client(f"http://{host}", Key(SECRET)).tells_key_to_others
         assert not Client("http://engine").tells_key_to_others
 
 
