@@ -21,8 +21,8 @@ from tests.server.documents import documents
 from tests.server.engine.fresh import path_tokens
 from tests.server.engines import Watched, Wrapped, around
 
-CLOSE = 2e-3
-"""Of natural logs: what two searches may leave unchecked."""
+CLOSE = 1e-3
+"""Of natural logs: what searches may leave unchecked."""
 NOISE = 0.1
 """Of natural logs, where rows are from batches of different shapes."""
 TEXT = "import os\n\ndef read(path, encoding):\n    for index in range(10):\n        print("
