@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import shutil
 import socket
 import ssl
-import subprocess
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -215,25 +213,6 @@ async def test_who_does_not_read(monkeypatch):
         while not gate.is_empty or not most:
             await asyncio.sleep(0)
     assert max(most) < 1 << 22
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """A certificate for this machine and its key, made by openssl."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl makes the certificate")
-    folder = tmp_path_factory.mktemp("tls")
-    paths = folder / "cert.pem", folder / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
-            *("-out", paths[0], "-keyout", paths[1]),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return paths
 
 
 async def test_tls(certificate):

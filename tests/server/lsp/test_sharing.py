@@ -3,9 +3,7 @@
 import asyncio
 import json
 import os
-import shutil
 import signal
-import subprocess
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -142,25 +140,6 @@ async def test_nothing_can_be_shared(home, tiny_file):
         assert b"a server of its own" in await process.stderr.read()
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1, and its key, made by openssl."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl makes the certificate")
-    folder = tmp_path_factory.mktemp("tls")
-    paths = folder / "cert.pem", folder / "key.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
-            *("-out", paths[0], "-keyout", paths[1]),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return paths
-
-
 async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch):
     """A server on all addresses, with its own settings: editors reach it by token and TLS."""
     token = tmp_path / "token"
@@ -181,7 +160,8 @@ async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch)
         assert "with TLS and with a token" in said
         address = f"127.0.0.1:{said.rsplit(':', 1)[1].strip()}"
 
-        process = await _connecting(address, certificate[0], TOKEN)
+        monkeypatch.setenv("MIDTOKEN_TOKEN", TOKEN)
+        process = await _connecting(address, certificate[0])
         client = Client(process.stdout, process.stdin)
         client.settings = None
         await client.begin(NEOVIM_12, {})
@@ -190,7 +170,8 @@ async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch)
         process.stdin.close()
         assert await process.wait() == 0
 
-        process = await _connecting(address, certificate[0], TOKEN + "x")
+        monkeypatch.setenv("MIDTOKEN_TOKEN", TOKEN + "x")
+        process = await _connecting(address, certificate[0])
         client = Client(process.stdout, process.stdin)
         await client.until(lambda: bool(client.messages()))
         assert "the token is wrong" in client.messages()[0]
@@ -200,11 +181,7 @@ async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch)
         assert await serving.wait() == 0
 
 
-async def _connecting(address: str, authority: Path, token: str) -> asyncio.subprocess.Process:
-    os.environ["MIDTOKEN_TOKEN"] = token
-    try:
-        return await start_process(
-            address, "--tls-ca", str(authority), command="connect", stderr=DEVNULL
-        )
-    finally:
-        del os.environ["MIDTOKEN_TOKEN"]
+async def _connecting(address: str, authority: Path) -> asyncio.subprocess.Process:
+    return await start_process(
+        address, "--tls-ca", str(authority), command="connect", stderr=DEVNULL
+    )

@@ -2,10 +2,8 @@
 
 import json
 import logging
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -163,7 +161,7 @@ class TestConnections:
         message = failure_of(lambda: Client(url).get("/v1/models"))
         assert "is it http or https" in message
 
-    def test_certificates_are_checked(self, monkeypatch):
+    def test_certificates_are_checked(self):
         """An unknown certificate is refused, and the message names the way out."""
         error = ssl.SSLCertVerificationError("bad")
         error.verify_message = "self-signed certificate"
@@ -171,21 +169,16 @@ class TestConnections:
         assert "is not trusted (self-signed certificate)" in message
         assert "SSL_CERT_FILE" in message
 
-    @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
-    def test_a_real_certificate(self, serve, tmp_path, monkeypatch):
+    def test_a_real_certificate(self, serve, certificate, monkeypatch):
         """Of the engine's own: refused until SSL_CERT_FILE names it; then cancelling works, too."""
-        names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-        made = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
-        new = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-        subprocess.run([*new, *names, *made], check=True, capture_output=True)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+        context.load_cert_chain(*certificate)
         engine = serve(tls=context)
         message = failure_of(lambda: Client(engine.url).get("/v1/models"))
         assert "the certificate of https://localhost" in message
         assert "SSL_CERT_FILE" in message
 
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
         client = Client(engine.url)
         assert client.get("/v1/models")["object"] == "list"
         engine.hold = threading.Event()
