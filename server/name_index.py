@@ -1,27 +1,24 @@
 """The names that may stand at a place: those of its document and of others that are open.
 
-What was found in a document is kept until it changes: going through a megabyte takes a while.
+What was found in a document is kept (`per_document`): going through a megabyte takes a while.
 
 What is not here: how names are found (`names`), and which of them is meant (`ranking`).
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 
 from server.names import LARGEST, Name, merged, names_in
+from server.per_document import PerDocument
 from server.snapshot import Snapshot
-
-REMEMBERED = 32
-"""Documents whose names are kept."""
 
 
 class NameIndex:
     """The names of documents. Belongs to one thread at a time."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[bytes, list[Name]]] = OrderedDict()
+        self._names = PerDocument(lambda document: names_in(document.text, document.language))
 
     def at(
         self, snapshot: Snapshot, others: Iterable[Snapshot] = (), most: int = LARGEST
@@ -34,20 +31,10 @@ class NameIndex:
             most: Bytes of the document around the cursor that are read, each time anew.
         """
         own = names_in(snapshot.text, snapshot.language, snapshot.cursor, most)
-        same = (other for other in others if other.language == snapshot.language)
-        found = merged(own, chain.from_iterable(map(self._names, same)))
+        same = [other for other in others if other.language == snapshot.language]
+        found = merged(own, chain.from_iterable(self._names.of(same)))
         found.sort(key=partial(distance, snapshot.cursor))
         return [name.text for name in found]
-
-    def _names(self, document: Snapshot) -> list[Name]:
-        text, names = self._known.get(document.uri, (None, []))
-        if text != document.text:
-            names = names_in(document.text, document.language)
-            self._known[document.uri] = (document.text, names)
-        self._known.move_to_end(document.uri)
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
-        return names
 
 
 def distance(cursor: int, name: Name) -> tuple[int, int]:

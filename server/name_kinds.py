@@ -9,10 +9,12 @@ known.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
+from server.names import part_around
+from server.per_document import PerDocument
 from server.snapshot import Snapshot, with_lf
 from server.workspace.source_parts import Declaration
 from server.workspace.syntax import is_known, read
@@ -21,9 +23,6 @@ Kind = Literal["class", "function", "method", "field", "variable", "module"]
 
 LARGEST = 1 << 16
 """Of a larger document, so many bytes around the cursor are read: each key changes it."""
-
-REMEMBERED = 32
-"""Documents whose kinds are kept."""
 
 _WORD = re.compile(
     rb"^(?:(?:export|default|declare|abstract|public|private|protected|static|async) )*"
@@ -38,7 +37,7 @@ class NameKinds:
     """The kinds of the names of documents. Belongs to one thread at a time."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[bytes, dict[bytes, Kind]]] = OrderedDict()
+        self._kinds = PerDocument(lambda part: kinds_in(part.language, with_lf(part.text)))
 
     def at(self, snapshot: Snapshot, others: Iterable[Snapshot] = ()) -> dict[bytes, Kind]:
         """The kinds that are known at a snapshot's cursor.
@@ -50,21 +49,10 @@ class NameKinds:
         found: dict[bytes, Kind] = {}
         if not is_known(snapshot.language):
             return found
-        for document in (snapshot, *others):
-            if document.language == snapshot.language:
-                found = self._of(document) | found
+        same = [one for one in (snapshot, *others) if one.language == snapshot.language]
+        for kinds in self._kinds.of([_part(document) for document in same]):
+            found = kinds | found
         return found
-
-    def _of(self, document: Snapshot) -> dict[bytes, Kind]:
-        text = _around(document)
-        known, kinds = self._known.get(document.uri, (None, {}))
-        if known != text:
-            kinds = kinds_in(document.language, with_lf(text))
-            self._known[document.uri] = (text, kinds)
-        self._known.move_to_end(document.uri)
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
-        return kinds
 
 
 def kinds_in(language: str, text: bytes) -> dict[bytes, Kind]:
@@ -102,11 +90,7 @@ def _kind(one: Declaration, *, inside: bool) -> Kind:
     return "function" if is_function else "variable"
 
 
-def _around(document: Snapshot) -> bytes:
-    """The part of a document that is read; it begins with a line."""
-    text, cursor = document.text, document.cursor
-    if len(text) <= LARGEST:
-        return text
-    begin = max(0, min(cursor - LARGEST // 2, len(text) - LARGEST))
-    begin = text.find(b"\n", begin, cursor) + 1 if begin else 0
-    return text[begin : begin + LARGEST]
+def _part(document: Snapshot) -> Snapshot:
+    """The part of a document that is read."""
+    begin, end = part_around(document.text, document.cursor, LARGEST)
+    return replace(document, text=document.text[begin:end], cursor=document.cursor - begin)

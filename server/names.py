@@ -184,7 +184,7 @@ def occurrences(
     """Every name in a document with its place, as `names_in` finds them."""
     keywords = _KEYWORDS.get(language, frozenset())
     known: dict[bytes, bool] = {}
-    for found in _pattern(language).finditer(text, *_around(text, around, most)):
+    for found in _pattern(language).finditer(text, *part_around(text, around, most)):
         name = found["name"]
         if name is None:
             continue
@@ -210,16 +210,24 @@ def merged(first: Iterable[Name], others: Iterable[Name]) -> list[Name]:
     return list(found.values())
 
 
-def _nearest(places: Sequence[int], cursor: int) -> int:
-    """The last of ascending places before a cursor, or the first one."""
-    return places[max(0, bisect_left(places, cursor) - 1)]
+def part_around(text: bytes, cursor: int, most: int) -> tuple[int, int]:
+    """Where the part of a text that is read begins and ends.
 
+    It begins with a line, if lines are not endless.
 
-def _around(text: bytes, cursor: int, most: int) -> tuple[int, int]:
-    """The part of a text that is read: it begins with a line, if lines are not endless."""
+    Args:
+        text: The whole.
+        cursor: A place in it, which is in the part.
+        most: Bytes of the part.
+    """
     begin = max(0, min(cursor - most // 2, len(text) - most))
     end = min(len(text), begin + most)
     return (text.find(b"\n", begin, cursor) + 1 if begin else 0) or begin, end
+
+
+def _nearest(places: Sequence[int], cursor: int) -> int:
+    """The last of ascending places before a cursor, or the first one."""
+    return places[max(0, bisect_left(places, cursor) - 1)]
 
 
 def _pattern(language: str) -> re.Pattern[bytes]:

@@ -38,12 +38,3 @@ def test_names_are_kept_until_a_document_changes(monkeypatch):
 
     assert [text for text in looked_at if text != OWN.text] == [b"two", b"six"]
     assert b"six" in names
-
-
-def test_few_documents_are_kept():
-    """The ones that were used last."""
-    index = NameIndex()
-    for number in range(100):
-        index.at(OWN, [replace(OTHER, uri=f"file:///{number}.py")])
-
-    assert len(index._known) == name_index.REMEMBERED

@@ -82,7 +82,7 @@ def test_line_ends():
 
 
 def test_documents_are_read_once(monkeypatch):
-    """Until they change; few are remembered."""
+    """Until they change."""
     read = []
 
     def watched(language, text):
@@ -93,11 +93,8 @@ def test_documents_are_read_once(monkeypatch):
     kinds = NameKinds()
     for text in (b"one", b"one", b"two"):
         kinds.at(replace(OWN, text=text), [OTHER])
-    for number in range(2 * name_kinds.REMEMBERED):
-        kinds.at(replace(OWN, uri=f"file:///{number}.py"))
 
-    assert read[:3] == [b"one", OTHER.text, b"two"]
-    assert len(kinds._known) == name_kinds.REMEMBERED
+    assert read == [b"one", OTHER.text, b"two"]
 
 
 def test_large_documents():
@@ -107,3 +104,11 @@ def test_large_documents():
 
     for cursor, name in ((0, b"first"), (len(text), b"last")):
         assert NameKinds().at(replace(OWN, text=text, cursor=cursor)) == {name: "function"}
+
+
+def test_endless_lines():
+    """What is around the cursor is read there as well."""
+    before = b"def first(): ...\n" + b"# " * LARGEST
+    here = replace(OWN, text=before + b"\ndef last(): ...\n", cursor=len(before))
+
+    assert NameKinds().at(here) == {b"last": "function"}
