@@ -214,14 +214,19 @@ def test_a_folder_that_is_somebody_elses(tmp_path, monkeypatch):
 
 
 def test_a_file_that_is_somebody_elses(tmp_path, monkeypatch):
-    """Nor is another user's file."""
+    """Nor is another user's file; root's is."""
     write_private(tmp_path / "file", b"secret")
     assert read_private(tmp_path / "file", 3) == b"sec"
-    mine = (tmp_path / "file").stat().st_uid
-    monkeypatch.setattr(os, "getuid", lambda: mine + 1)
-    if mine:
-        with pytest.raises(OSError, match="somebody else"):
-            read_private(tmp_path / "file", 3)
+
+    def owned_by(owner: int) -> None:
+        status = os.stat_result([stat.S_IFREG | 0o600, 0, 0, 1, owner, *range(5)])
+        monkeypatch.setattr(os, "fstat", lambda _: status)
+
+    owned_by(0)
+    assert read_private(tmp_path / "file", 3) == b"sec"
+    owned_by(os.getuid() + 1)
+    with pytest.raises(OSError, match="somebody else"):
+        read_private(tmp_path / "file", 3)
 
 
 def test_a_disk_that_is_full(tmp_path, monkeypatch):
