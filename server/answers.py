@@ -11,8 +11,9 @@ from server.confidence import BOLD, Caution, Judged, calibration_of
 from server.decoding import Generation
 from server.engine import ModelInfo
 from server.grammar.fit import Fits
+from server.grammar.kept import common_prefix
 from server.grammar.report import GrammarReport
-from server.grammar_checks import NOT_ALLOWED, finish_fitting, shown_length
+from server.grammar_checks import NOT_ALLOWED, finish_fitting
 from server.report import Completion, Item, TokenCounts
 from server.rules import Finished, place_at
 from server.snapshot import Snapshot, position_at, with_lf
@@ -107,7 +108,7 @@ def _presented(snapshot: Snapshot, answer: Answer, typed: int) -> tuple[Completi
     )
     items: tuple[Item, ...] = ()
     reason = finished.empty_reason
-    shown = shown_length(generation.text, finished.text)
+    shown = common_prefix(generation.text, finished.text)
     is_banned = answer.bans is not None and _is_banned(snapshot, finished, answer.bans)
     if is_banned or (generation.ended == "ban" and not generation.text):
         reason = BANNED

@@ -12,7 +12,7 @@ from dataclasses import replace
 from server.blocks import finish_block
 from server.grammar.fit import Fits, Where, fitting_length, may_end_at
 from server.grammar.grammar_mask import FURTHER, GrammarMask
-from server.grammar.kept import KeptStates
+from server.grammar.kept import KeptStates, common_prefix
 from server.grammar.ladder import Mode, climb
 from server.grammar.report import GrammarReport
 from server.grammar.rungs import Ladder
@@ -73,14 +73,6 @@ def follows_at(snapshot: Snapshot, place: Place) -> tuple[bytes, ...]:
     return tuple(kept[start:] + after for start in starts)
 
 
-def shown_length(generated: bytes, shown: bytes) -> int:
-    """How much of a generated text is in what is shown of it: what they have in common."""
-    length = min(len(generated), len(shown))
-    if generated[:length] == shown[:length]:
-        return length
-    return next(i for i in range(length) if generated[i] != shown[i])
-
-
 def finish_fitting(
     place: Place,
     generated: bytes,
@@ -102,7 +94,7 @@ def finish_fitting(
     whole = finish_block(place, generated, finished, inside, multiline)
     if fits is None or place.tail or not whole.text:
         return whole, None
-    length = shown_length(generated, whole.text)
+    length = common_prefix(generated, whole.text)
     kept = _kept_length(place, generated, whole, fits)
     if kept < length and RULE not in place.off:
         cut = finish_block(place, generated[:kept], True, inside, multiline)
@@ -129,7 +121,7 @@ def fits_of(
     rules put back is known now, so the length that will be kept is judged by what will be shown.
     """
     whole = finish_block(place, generated, finished, inside, multiline)
-    length = shown_length(generated, whole.text)
+    length = common_prefix(generated, whole.text)
     fits = mask.fits(length)
     if not whole.text or not (place.closers or b"").strip(b" \t"):
         return fits
@@ -160,7 +152,7 @@ def _kept_length(place: Place, generated: bytes, whole: Finished, fits: Fits) ->
     where: Where = "inside" if place.rest.strip(b" \t") else "end"
     if b"\n" in whole.text and place.closers is not None:
         where = "lines"
-    length = shown_length(generated, whole.text)
+    length = common_prefix(generated, whole.text)
     kept = fitting_length(generated, length, fits, where)
     while kept < length and generated[kept] & 0xC0 == 0x80:  # inside a character
         kept -= 1

@@ -18,7 +18,7 @@ from server.explain_page.markup import (
 )
 from server.explain_page.sections import section
 from server.explain_page.trace import Step
-from server.grammar_checks import shown_length
+from server.grammar.kept import common_prefix
 from server.models.files import megabytes
 from server.snapshot import with_lf
 from server.terminal import count, duration, shown_path
@@ -139,7 +139,7 @@ def shown_section(facts: Facts) -> Element:
     """From the model's text to the suggestion."""
     completion = facts.completion
     shown = with_lf(completion.items[0].text.encode()) if completion.items else b""
-    same = shown_length(facts.written, shown)
+    same = common_prefix(facts.written, shown)
     written, more = cropped(facts.written[same:], WRITTEN)
     fine, _ = cropped(facts.written[:same], WRITTEN)
     ended = _ENDED.get(completion.ended, f"It ended by this: {completion.ended}.")

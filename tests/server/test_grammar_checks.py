@@ -21,7 +21,6 @@ from server.grammar_checks import (
     finish_fitting,
     fits_of,
     follows_at,
-    shown_length,
 )
 from server.lsp_items import completion_options
 from server.memory import remainder
@@ -186,14 +185,6 @@ class TestRule:
         text, rules, good = finished(self.LINE, b"a,", Fits((1,)), "never")
 
         assert (text, rules, good) == (b"a", (RULE,), True)
-
-    @given(st.binary(max_size=12), st.binary(max_size=12))
-    def test_shown_length(self, generated, shown):
-        """The longest common start."""
-        length = shown_length(generated, shown)
-
-        assert generated[:length] == shown[:length]
-        assert generated[: length + 1] != shown[: length + 1] or length == len(generated)
 
 
 def fits_after(

@@ -11,7 +11,7 @@ from typing import Any
 from server.answers import present
 from server.bench.confidence.places import Place
 from server.completer import Completer
-from server.grammar_checks import shown_length
+from server.grammar.kept import common_prefix
 from server.lsp_items import completion_options
 from server.options import Options
 
@@ -37,7 +37,7 @@ def suggestion_at(completer: Completer, place: Place, context_tokens: int) -> di
         "file": place.file,
         "language": place.language,
         "shown": shown.decode(),
-        "agreed": shown_length(shown, place.gold + place.after),
+        "agreed": common_prefix(shown, place.gold + place.after),
         "tokens": [
             [end, round(logprob, 4)]
             for end, logprob in zip(generation.ends, generation.logprobs, strict=False)
