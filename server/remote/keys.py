@@ -1,16 +1,16 @@
 """The key for an engine: out of the environment or a file, and never into a log or a message.
 
-No option holds a key, so no settings file does: options say where it is. A file has to be its
-owner's alone.
+No option holds a key, so no settings file does: options say where it is. A file has to be for this
+user alone (`private_files`).
 """
 
 import os
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from server.errors import EngineError
 from server.plain_files import fault_of, shortened
+from server.private_files import read_private
 
 MOST_BYTES = 1 << 16
 """A longer file is no key."""
@@ -44,18 +44,15 @@ def read_key(variable: str, file: str) -> Key | None:
 
 def _read(path: Path) -> str:
     named = f"the key's file {shortened(path)}"
-    fault = fault_of(path)
-    if fault is not None:
+    if fault := fault_of(path):
         raise EngineError(f"{named} {fault}: correct midtoken.remote.keyFile")
     try:
-        with path.open("rb") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
-            content = opened.read(MOST_BYTES + 1)
+        content = read_private(path, MOST_BYTES + 1)
     except OSError as error:
-        raise EngineError(f"{named} cannot be read ({error.strerror})") from error
-    # Windows has no such bits: everything looks readable there.
-    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
-        raise EngineError(f"{named} can be read by others: `chmod 600 {shortened(path)}`")
+        raise EngineError(
+            f"{named} can't be used: {error.strerror} (it must be yours alone: "
+            f"`chmod 600 {shortened(path)}`)"
+        ) from error
     return content.decode("latin-1").strip() if len(content) <= MOST_BYTES else ""
 
 

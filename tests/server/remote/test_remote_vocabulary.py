@@ -53,7 +53,7 @@ class TestTokenizerJson:
             ask(serve(), tokenizer=str(tmp_path / name))
 
     def test_it_is_read_once(self, serve, ask, tmp_path, tokenizer_json):
-        """An engine that was away is asked again and again, its tokenizer is not until it changes."""
+        """An engine that was away is asked again and again, not a tokenizer that is the same."""
         path, engine = shutil.copy(tokenizer_json, tmp_path), serve()
         first, second = ask(engine, tokenizer=path), ask(engine, tokenizer=path)
         assert first.engine.known is second.engine.known
