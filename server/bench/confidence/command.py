@@ -6,11 +6,10 @@ part of all.
 """
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import click
@@ -26,14 +25,13 @@ from server.bench.corpus import project_files
 from server.bench.plotting import can_plot
 from server.bench.projects import projects_of
 from server.bench.results import Results, machine, run_settings
+from server.bench.resumable import QUICK_MINUTES, Job, publish, work_off
 from server.completer import Completer, load_completer
 from server.completion import engine_options_of, interruptible, model_path
 from server.confidence import own_table
 from server.errors import UsageError
 from server.grammar.languages import prepare
-from server.terminal import make_console
 
-QUICK_MINUTES = 9.0
 TASK = "suggestions"
 
 
@@ -46,7 +44,7 @@ def run_bench_confidence(options: ConfidenceBenchArguments) -> None:
         EngineError: The model can't be run.
         UsageError: There are too few suggestions to fit constants to them.
     """
-    seed, context = options["seed"], options["context_tokens"]
+    seed, context, count = options["seed"], options["context_tokens"], options["places"]
     names = projects_of(options["projects"], options["languages"])
     by_project = {name: places(project_files(name, seed), seed) for name in names}
     model = model_path(options["model_name"], yes=options["yes"])
@@ -57,7 +55,9 @@ def run_bench_confidence(options: ConfidenceBenchArguments) -> None:
 
     def work(completers: list[Completer]) -> str:
         completers.append(load_completer(model, engine_options_of(options)))
-        measure(completers[0], by_project, results, options["places"], context, minutes)
+        jobs = _jobs(completers[0], by_project, results, count, context)
+        keys = {(TASK, name, index) for name in names for index in range(count)}
+        work_off(jobs, len(keys - results.found.keys()), results, minutes)
         return completers[0].engine.info.name
 
     name = interruptible(work)
@@ -67,49 +67,30 @@ def run_bench_confidence(options: ConfidenceBenchArguments) -> None:
         keep(name, [record for record in records if record.shown])
     tables = markdown(figures, settings, machine())
     report = {"settings": settings, "machine": machine(), "name": name, "figures": figures}
-    (folder / "tables.md").write_text(tables, encoding="utf-8")
-    (folder / "summary.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    publish(report, tables, folder, as_json=options["as_json"])
     if can_plot() and figures["parts"]:
         plot(figures["parts"], folder)
-    if options["as_json"]:
-        click.echo(json.dumps(report))
-    else:
-        make_console().print(tables)
 
 
-def measure(
+def _jobs(
     completer: Completer,
     by_project: Mapping[str, Iterator[Place]],
     results: Results,
     count: int,
     context_tokens: int,
-    minutes: float | None,
-) -> None:
-    """Have suggested at places that have no result yet, for at most so many minutes.
-
-    Args:
-        completer: The model.
-        by_project: Places without end, by the name of their project.
-        results: What is there already; is added to.
-        count: Places of each project.
-        context_tokens: The most tokens of text around a hole.
-        minutes: After so long it stops; None for never.
-    """
-    started = monotonic()
+) -> Iterator[Job]:
+    """What has no result yet, so many places of each project."""
     for index in range(count):
-        for number, (name, found) in enumerate(by_project.items()):
-            place = next(found)
-            if (TASK, name, index) in results.found:
-                continue
-            if minutes is not None and monotonic() - started > 60 * minutes:
-                return
-            prepare(place.language)  # as the server does when a document is opened
-            results.add((TASK, name, index), suggestion_at(completer, place, context_tokens))
-            if sys.stderr.isatty():
-                done = index * len(by_project) + number + 1
-                click.echo(f"\r{done:,} of {count * len(by_project):,} ", err=True, nl=False)
-    if sys.stderr.isatty():
-        click.echo("\r" + 30 * " " + "\r", err=True, nl=False)
+        for name, found in by_project.items():
+            place = next(found)  # also where there is a result: each number is a place of its own
+            if (TASK, name, index) not in results.found:
+                suggest = partial(_suggestion, completer, place, context_tokens)
+                yield Job((TASK, name, index), suggest)
+
+
+def _suggestion(completer: Completer, place: Place, context_tokens: int) -> dict[str, Any]:
+    prepare(place.language)  # as the server does when a document is opened
+    return suggestion_at(completer, place, context_tokens)
 
 
 def keep(model: str, records: list[Record]) -> None:

@@ -6,13 +6,10 @@ same settings goes on where the earlier one stopped, also with more cuts. All ta
 side, so that what is there at any moment is a fair part of all.
 """
 
-import json
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from time import monotonic
-
-import click
+from typing import Any
 
 from server.arguments import HealArguments
 from server.bench.heal.peers import LlamaServer
@@ -24,16 +21,13 @@ from server.bench.heal.tasks import Task, all_tasks, peer_tasks, program_tasks
 from server.bench.llama_server import fetch
 from server.bench.plotting import can_plot
 from server.bench.results import Results, machine, run_settings
+from server.bench.resumable import QUICK_MINUTES, Job, publish, work_off
 from server.completer import Completer, load_completer
 from server.completion import engine_options_of, interruptible, model_path
 from server.engine.llama_load import usable_cores
 from server.engine.tables import load_tables
 from server.errors import EngineError, UnknownVocabularyError, UsageError
 from server.grammar.languages import prepare
-from server.terminal import make_console
-
-QUICK_MINUTES = 9.0
-"""How long a quick run measures, and as long again for the peers."""
 
 
 def run_heal(options: HealArguments) -> None:
@@ -65,25 +59,20 @@ def run_heal(options: HealArguments) -> None:
         tasks = all_tasks(completer, cuts, seed, context)
         if programs is not None and completer.engine.fim is not None:
             tasks += program_tasks(completer, programs, cuts)
-        _measure(tasks, results, minutes)
+        _work_off(tasks, results, minutes)
         if peer is not None:
             threads = options["threads"] or usable_cores()
             with LlamaServer(peer, model, threads) as server:
                 tasks = peer_tasks(completer, server, cuts, seed, context)
-                _measure(tasks, results, minutes)
+                _work_off(tasks, results, minutes)  # for as long again
 
     interruptible(work)
     figures = summarise(results)
     tables = markdown(figures, settings, machine())
-    (folder / "tables.md").write_text(tables, encoding="utf-8")
     report = {"settings": settings, "machine": machine(), "figures": figures}
-    (folder / "summary.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    publish(report, tables, folder, as_json=options["as_json"])
     if can_plot():
         plot(figures, folder)
-    if options["as_json"]:
-        click.echo(json.dumps(report))
-    else:
-        make_console().print(tables)
 
 
 def _check_vocabulary(model: Path) -> None:
@@ -95,24 +84,23 @@ def _check_vocabulary(model: Path) -> None:
         raise EngineError("exact healing does not know this model's vocabulary: choose another one")
 
 
-def _measure(tasks: Sequence[Task], results: Results, minutes: float | None) -> None:
+def _work_off(tasks: Sequence[Task], results: Results, minutes: float | None) -> None:
     """Do what is not done, all tasks and groups in step, for at most so many minutes."""
-    jobs = [
+    places = [
         ((index + 0.5) / task.count, task, group, index)
         for task in tasks
         for group in task.items
         for index in range(task.count)
         if (task.name, group, index) not in results.found
     ]
-    jobs.sort(key=lambda job: job[0])
-    started = monotonic()
-    for number, (_, task, group, index) in enumerate(jobs):
-        if minutes is not None and monotonic() - started > 60 * minutes:
-            break
-        if sys.stderr.isatty():
-            click.echo(f"\r{number:,} of {len(jobs):,}: {task.name:15}", err=True, nl=False)
-        item = task.item(group, index)
-        if item is not None:
-            results.add((task.name, group, index), task.measure(item))
-    if sys.stderr.isatty():
-        click.echo("\r" + 40 * " " + "\r", err=True, nl=False)
+    places.sort(key=lambda place: place[0])
+    jobs = (
+        Job((task.name, group, index), partial(_result, task, group, index))
+        for _, task, group, index in places
+    )
+    work_off(jobs, len(places), results, minutes)
+
+
+def _result(task: Task, group: str, index: int) -> dict[str, Any] | None:
+    item = task.item(group, index)
+    return None if item is None else task.measure(item)
