@@ -240,13 +240,13 @@ def test_no_room(write, tiny_completer, steps, seed):
 def test_a_cancel_stops_all(write, tiny_completer, number):
     """Nothing of the others is left in memory."""
     engine = Together(tiny_completer.engine, 1)
-    decode = engine._batch.decode
+    decode = engine._passes._batch.decode
     before_pass(tiny_completer.engine, number, engine.cancel)
     try:
         with pytest.raises(Cancelled):
             write(engine, b"x = ", 4)
     finally:
-        engine._batch.decode = decode
+        engine._passes._batch.decode = decode
         engine.resume()
 
     assert not any(slot.is_beside for slot in engine._slots._slots)
