@@ -6,8 +6,9 @@ editors. What is not here: what is suggested there (`suggestions`).
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 from server.bench.corpus import Source
 from server.snapshot import Snapshot
@@ -41,25 +42,18 @@ def places(sources: Iterator[Source], seed: int) -> Iterator[Place]:
 
 def _place_in(source: Source, chance: random.Random) -> Place:
     chosen = chance.randrange(len(source.targets))
-    text = source.targets[chosen].text
+    texts = [target.text for target in source.targets]
+    text = texts[chosen]
     cuts = [at for at in range(1, len(text)) if not _is_indented(text, at)]
     cut = chance.choice(cuts)
-    # Another function that a source lacks is there.
-    before = source.pieces[0]
-    for target, piece in zip(source.targets[:chosen], source.pieces[1:], strict=False):
-        before += target.text + piece
-    after = source.pieces[chosen + 1]
-    for target, piece in zip(
-        source.targets[chosen + 1 :], source.pieces[chosen + 2 :], strict=True
-    ):
-        after += target.text + piece
-    return Place(
-        source.name,
-        source.language,
-        (before + text[:cut]).encode(),
-        text[cut:].encode(),
-        after.encode(),
-    )
+    before = _filled(source.pieces[: chosen + 1], texts[:chosen]) + text[:cut]
+    after = _filled(source.pieces[chosen + 1 :], texts[chosen + 1 :])
+    return Place(source.name, source.language, before.encode(), text[cut:].encode(), after.encode())
+
+
+def _filled(pieces: Sequence[str], texts: Sequence[str]) -> str:
+    """A part of a source with the functions that it lacks, which stand between its pieces."""
+    return "".join(chain.from_iterable(zip_longest(pieces, texts, fillvalue="")))
 
 
 def _is_indented(text: str, at: int) -> bool:

@@ -73,9 +73,6 @@ def fitted(records: Sequence[Record]) -> Calibration:
 
 def held_out(records: Sequence[Record]) -> list[Calibration]:
     """For each suggestion, constants that were fitted to files of other parts than its own."""
-    by_fold = [
-        fitted(others) if others else UNCALIBRATED
-        for fold in range(FOLDS)
-        for others in [[record for record in records if record.fold != fold]]
-    ]
+    others = ([record for record in records if record.fold != fold] for fold in range(FOLDS))
+    by_fold = [fitted(part) if part else UNCALIBRATED for part in others]
     return [by_fold[record.fold] for record in records]
