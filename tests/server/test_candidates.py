@@ -57,8 +57,8 @@ class Full(Together):
         return super().evaluate_each(slots, tokens)
 
 
-@pytest.fixture(scope="module")
-def write(tiny_completer):
+@pytest.fixture(scope="module", name="write")
+def write_fixture(tiny_completer):
     """Writes some continuations, or with a count of 0 the usual one by `generate`."""
 
     def run(engine, typed, count, *, bans=None, tokens=8, rows=None, **options):

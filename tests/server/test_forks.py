@@ -11,7 +11,7 @@ from server.choosing import chooser_for
 from server.forks import LEAST, Begun, other_tokens
 from tests.server.masks import ToyMask, brackets, closed
 from tests.server.test_ban_decoding import TYPED
-from tests.server.test_candidates import OneByOne, Together, told, write  # noqa: F401 (a fixture)
+from tests.server.test_candidates import OneByOne, Together, told, write_fixture  # noqa: F401
 
 COUNTS = st.integers(2, 6)
 MASKS = st.sampled_from([None, (brackets, closed)])
@@ -44,7 +44,7 @@ class SureOneByOne(OneByOne):
     st.integers(0, 10_000),
 )
 @settings(max_examples=100)
-def test_the_first_is_the_usual_one(write, tiny_completer, typed, count, language, sampling, seed):  # noqa: F811
+def test_the_first_is_the_usual_one(write, tiny_completer, typed, count, language, sampling, seed):
     """Whoever leaves it."""
     engine = Sure(tiny_completer.engine, seed)
 
@@ -60,7 +60,7 @@ def test_the_first_is_the_usual_one(write, tiny_completer, typed, count, languag
 
 @given(st.sampled_from(TYPED), COUNTS, MASKS, st.integers(0, 10_000))
 @settings(max_examples=100)
-def test_each_is_as_if_it_were_alone(write, tiny_completer, typed, count, language, seed):  # noqa: F811
+def test_each_is_as_if_it_were_alone(write, tiny_completer, typed, count, language, seed):
     """Whatever is written beside it."""
 
     def run(kind):
@@ -73,7 +73,7 @@ def test_each_is_as_if_it_were_alone(write, tiny_completer, typed, count, langua
 
 @given(st.sampled_from(TYPED), COUNTS, st.integers(0, 10_000))
 @settings(max_examples=100)
-def test_all_are_different(write, tiny_completer, typed, count, seed):  # noqa: F811
+def test_all_are_different(write, tiny_completer, typed, count, seed):
     """No text begins with another one; what two share has the same probability in both."""
     found = write(Sure(tiny_completer.engine, seed), typed, count)
 
@@ -93,7 +93,7 @@ def test_all_are_different(write, tiny_completer, typed, count, seed):  # noqa: 
 
 @given(st.sampled_from(TYPED), COUNTS, st.integers(0, 10_000))
 @settings(max_examples=60)
-def test_a_grammar_is_kept(write, tiny_completer, typed, count, seed):  # noqa: F811
+def test_a_grammar_is_kept(write, tiny_completer, typed, count, seed):
     """In what is shared and in what is not."""
     found = write(Sure(tiny_completer.engine, seed), typed, count, mask=ToyMask(brackets, closed))
 
@@ -103,7 +103,7 @@ def test_a_grammar_is_kept(write, tiny_completer, typed, count, seed):  # noqa: 
             assert one.mask.written.startswith(one.generation.text)
 
 
-def test_where_the_first_text_is_sure(write, tiny_completer):  # noqa: F811
+def test_where_the_first_text_is_sure(write, tiny_completer):
     """There would be one without them; with bans there is."""
 
     class One(Together):
@@ -143,7 +143,7 @@ def test_tokens(tiny_completer, seed, chosen):
     assert not any(agree(a, b) for number, a in enumerate(texts) for b in texts[:number])
 
 
-def test_nothing_begun_changes_nothing(write, tiny_completer):  # noqa: F811
+def test_nothing_begun_changes_nothing(write, tiny_completer):
     """A text that leaves no other one is as it was written."""
     generation = write(Sure(tiny_completer.engine, 1), b"x = ", 0)
 
