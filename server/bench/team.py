@@ -19,7 +19,7 @@ from server.arguments import TeamArguments
 from server.bench.corpus import project_files
 from server.bench.projects import STANDARD_LIBRARY
 from server.bench.results import machine
-from server.bench.typing.figures import percentile
+from server.bench.typing.figures import summarise
 from server.bench.typing.record import Record, together
 from server.bench.typing.replay import Replay
 from server.bench.typing.suggesters import Midtoken
@@ -106,10 +106,9 @@ def figures_of(record: Record, users: int) -> dict[str, Any]:
         record: What happened to all of them together.
         users: How many they were.
     """
-    new = [one for stretch in record.stretches for one in stretch.new_ms]
+    found = summarise(record)
     seconds = record.real_seconds / users
     asked = record.details.get("forward_passes", 0)
-    saved = record.needed - (record.pressed - record.slips)
     return {
         "users": users,
         "seconds": round(seconds, 1),
@@ -119,9 +118,9 @@ def figures_of(record: Record, users: int) -> dict[str, Any]:
         "asked_per_second": round(asked / seconds, 2),
         "tokens_per_second": round(record.tokens / seconds, 1),
         "suggestions": len(record.shown),
-        "keystrokes_saved": round(saved / record.needed, 4) if record.needed else None,
-        "median_ms": round(percentile(new, 0.5), 1) if new else None,
-        "p90_ms": round(percentile(new, 0.9), 1) if new else None,
+        "keystrokes_saved": found["keystrokes_saved"],
+        "median_ms": found["new_suggestion_ms"]["median"],
+        "p90_ms": found["new_suggestion_ms"]["p90"],
         "unanswered": record.unanswered,  # half a minute after the last key
         "errors": list(dict.fromkeys(record.errors)),
     }

@@ -21,23 +21,23 @@ def results_of(records: Mapping[str, Mapping[str, Record]], *, variants: bool = 
         variants: Whether all are ours, with other settings: then each of them says in
             `saved_more` what it saves more than the first one, as a share of all keys.
     """
+    wholes = {name: together(list(runs.values())) for name, runs in records.items()}
     results: JSON = {
         name: {
-            **_figures(together(list(runs.values()))),
+            **_figures(wholes[name]),
             "languages": {language: _figures(run) for language, run in runs.items()},
         }
         for name, runs in records.items()
     }
     comparison = None
     if variants:
-        first, *_ = (together(list(runs.values())) for runs in records.values())
-        for name, runs in records.items():
-            whole = compare(together(list(runs.values())), first)
-            results[name]["saved_more"] = whole["keystrokes_saved_more"]
+        first, *_ = wholes.values()
+        for name, whole in wholes.items():
+            results[name]["saved_more"] = compare(whole, first)["keystrokes_saved_more"]
     elif len(records) == 2:
         ours, peer = records.values()
         comparison = {
-            **compare(together(list(ours.values())), together(list(peer.values()))),
+            **compare(*wholes.values()),
             "languages": {language: compare(ours[language], peer[language]) for language in ours},
         }
     return {"results": results, "comparison": comparison}
