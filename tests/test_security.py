@@ -91,10 +91,10 @@ def test_a_workspace_of_vs_code_sets_nothing_that_runs():
 
     assert own
     assert {name for name in own if settings[name]["scope"] != "machine"} == set()
-    assert {"midtoken.path", "midtoken.address"} | own <= set(restricted)
+    assert {"midtoken.path", "midtoken.address", "midtoken.shared"} | own <= set(restricted)
 
 
-@pytest.mark.parametrize("section", ["model", "engine", "logging"])
+@pytest.mark.parametrize("section", ["model", "engine", "remote", "logging"])
 def test_what_runs_is_for_users_alone(section):
     """A new option of these sections is guarded without anybody thinking of it."""
     assert section in USER_ONLY

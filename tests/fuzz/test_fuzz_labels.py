@@ -3,7 +3,7 @@
 import json
 from contextlib import suppress
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from server.errors import UsageError
@@ -28,10 +28,9 @@ LANGUAGES = ["python", "rust", "css", "php", "shellscript", "haskell", "plaintex
 def test_lines(labels):
     """Labels by lines are what they were, in UTF-8."""
     data = "".join(f"{label}\n" for label in labels).encode("utf-8", "surrogatepass")
-    with suppress(UsageError):
-        found = labels_of(data)
-        if not data.lstrip().startswith((b"[", b"\xef\xbb\xbf")):
-            assert found == [label.encode("utf-8", "surrogatepass") for label in labels]
+    assume(not data.lstrip().startswith((b"[", b"\xef\xbb\xbf")))
+
+    assert labels_of(data) == [label.encode("utf-8", "surrogatepass") for label in labels]
 
 
 @given(st.lists(st.text()), st.sampled_from(["utf-8", "utf-8-sig"]))
@@ -50,7 +49,7 @@ def test_any_list(data):
 
 @given(st.lists(st.sampled_from([b"a", b"_", b"-", b"$", b"1", b"\xc3\xa9", b"\xff", b" ", b"'"])))
 def test_names(pieces):
-    """Names are in the text, and the same in every language that has the same letters."""
+    """Names are in the text, whatever the language."""
     text = b"".join(pieces)
     for language in LANGUAGES:
         with that_ends():
