@@ -7,6 +7,7 @@ mask over bytes and no ranking, and the report says so.
 To be read in this order: `literal` (what the answer is forced to begin with), `retyped` (which of
 the typed bytes that is), `apis` with `llama_server`, `openai` and `shapes` (how each engine is
 asked), `events` and `client` (HTTP), `keys`, `discovery` (what an engine says of itself),
-`vocabulary` with `served` (whose tokenizer it is), `engine` with `no_logits`, `probe` (how fast it
-reads), `writing` and `completer`; and beside them `arguments` (the command line's options).
+`vocabulary` with `served` and `splitting` (whose tokenizer it is), `engine` with `no_logits`,
+`probe` (how fast it reads), `writing` and `completer`; and beside them `arguments` (the command
+line's options).
 """

@@ -3,22 +3,22 @@
 No engine hands its vocabulary out, and none is needed to build prompts: it is enough to know what
 the tokens spell that one was told of. `LearnedVocabulary` grows with each answer.
 
-llama-server leaves special tokens alone in text that is asked about (`parse_special`). vLLM's
-tokenizers find them there, so a text is cut inside whatever looks like one before it is sent.
+Where an engine finds special tokens in text that it is asked about, the text is cut inside whatever
+looks like one before it is sent.
+
+Not here: how each engine is asked (`splitting`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from healing.encoding import Encode
-from healing.vocabulary import TokenKind, Vocabulary, byte_level_alphabet
+from healing.vocabulary import TokenKind, Vocabulary
 from server.engine.fim_dialects import DIALECTS, GAPS
 from server.errors import EngineError, RemoteError
-from server.remote.client import Client
-from server.remote.shapes import expected_from
+from server.remote.splitting import EngineTokenizer, Pieces
 
 ENDS = (
     *("<|endoftext|>", "<|im_end|>", "<|im_start|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>"),
@@ -30,8 +30,6 @@ ENDS = (
 _MARK = re.compile("<[|｜/]?[^\\s<>]{1,40}>|\\[[A-Z_/]{2,20}\\]|▁<[A-Z]{2,5}>")
 """What a special token may be called."""
 
-_BYTE = re.compile("<0x([0-9A-F]{2})>")
-
 MOST_IDS = 1 << 22
 """More than any vocabulary has."""
 
@@ -40,9 +38,6 @@ SEPARATOR = b"\x01"
 
 MOST_KNOWN = 20_000
 """Texts that are remembered; some megabytes."""
-
-Pieces = list[tuple[int, bytes]]
-"""Tokens with what they spell."""
 
 
 class LearnedVocabulary(Vocabulary):
@@ -166,55 +161,17 @@ def without_marks(text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def llama_server_asker(client: Client) -> Callable[[str], Pieces]:
-    """Asks llama-server for the tokens of a text, in which no special token is found."""
-
-    def ask(text: str) -> Pieces:
-        body = {"content": text, "add_special": False, "parse_special": False, "with_pieces": True}
-        with expected_from(client.url):
-            return _llama_pieces(client.post("/tokenize", body))
-
-    return ask
-
-
-def vllm_asker(client: Client, model: str) -> Callable[[str], Pieces]:
-    """Asks vLLM for the tokens of a text."""
-
-    def ask(text: str) -> Pieces:
-        body: dict[str, object] = {"model": model, "prompt": text}
-        body |= {"add_special_tokens": False, "return_token_strs": True}
-        with expected_from(client.url):
-            return _vllm_pieces(client.post("/tokenize", body), text.encode())
-
-    return ask
-
-
-def learn_marks(client: Client, kind: str, model: str, vocabulary: LearnedVocabulary) -> None:
+def learn_marks(tokenizer: EngineTokenizer, vocabulary: LearnedVocabulary) -> None:
     """Ask, in one request, which marks of prompts and ends of texts the engine has a token for."""
-    with expected_from(client.url):
-        vocabulary.learn(_known_marks(client, kind, model), TokenKind.CONTROL)
-
-
-def _known_marks(client: Client, kind: str, model: str) -> Pieces:
     names = dict.fromkeys((*_names_of_marks(), *ENDS))
-    text = "\n".join(names)
-    if kind == "llama-server":
-        wish = {"add_special": False, "parse_special": True, "with_pieces": True}
-        pieces = _llama_pieces(client.post("/tokenize", {"content": text, **wish}))
-    else:
-        wish = {"add_special_tokens": False, "return_token_strs": True}
-        answer = client.post("/tokenize", {"model": model, "prompt": text, **wish})
-        spelled = [str(name).encode() for name in answer.get("token_strs") or []]
-        pieces = list(zip(_tokens(answer), spelled, strict=False))
-    return [(token, name) for token, name in pieces if name.decode(errors="replace") in names]
+    pieces = tokenizer.marks("\n".join(names))
+    known = [(token, name) for token, name in pieces if name.decode(errors="replace") in names]
+    vocabulary.learn(known, TokenKind.CONTROL)
 
 
-def first_tokens(client: Client, kind: str, model: str, encode: Encode) -> tuple[int, ...]:
+def first_tokens(tokenizer: EngineTokenizer, encode: Encode) -> tuple[int, ...]:
     """The tokens that the engine puts before every text."""
-    body: dict[str, object] = {"content": "a", "add_special": True}
-    if kind != "llama-server":
-        body = {"model": model, "prompt": "a", "add_special_tokens": True}
-    tokens, plain = _tokens(client.post("/tokenize", body)), encode(b"a")
+    tokens, plain = tokenizer.whole("a"), encode(b"a")
     for start in range(len(tokens) - len(plain) + 1):
         if tokens[start : start + len(plain)] == plain:
             return tuple(tokens[:start])
@@ -228,49 +185,3 @@ def _names_of_marks() -> list[str]:
         written += [*dialect.telling, *dialect.others, dialect.file, dialect.repository]
         names |= dict.fromkeys(name for name in written if name and name not in GAPS)
     return list(names)
-
-
-def _tokens(answer: object) -> list[int]:
-    found = answer.get("tokens") if isinstance(answer, dict) else None
-    if not isinstance(found, list) or not all(type(token) is int for token in found):
-        raise RemoteError(
-            "the engine's /tokenize gives no tokens: set midtoken.remote.tokenizer to the model's "
-            "tokenizer.json or GGUF file"
-        )
-    return found
-
-
-def _llama_pieces(answer: Mapping[str, Any]) -> Pieces:
-    found = answer.get("tokens") if isinstance(answer, dict) else None
-    pieces: Pieces = []
-    for one in found if isinstance(found, list) else ():
-        piece = one.get("piece") if isinstance(one, dict) else None
-        if isinstance(piece, str):
-            pieces.append((int(one["id"]), piece.encode()))
-        elif isinstance(piece, list):  # a part of a character, as numbers
-            pieces.append((int(one["id"]), bytes(piece)))
-    return pieces
-
-
-def _vllm_pieces(answer: Mapping[str, Any], text: bytes) -> Pieces:
-    """Tokens and what they spell; vLLM tells their names as the tokenizer's file writes them."""
-    tokens = _tokens(answer)
-    names = answer.get("token_strs") or []
-    for spell in (_byte_level, _with_blanks):
-        spelled = [spell(str(name)) for name in names]
-        if b"".join(spelled) == text and len(spelled) == len(tokens):
-            return list(zip(tokens, spelled, strict=True))
-    return []
-
-
-def _byte_level(name: str) -> bytes:
-    translated = name.translate(byte_level_alphabet())
-    try:
-        return translated.encode("latin-1")
-    except UnicodeEncodeError:
-        return b""
-
-
-def _with_blanks(name: str) -> bytes:
-    byte = _BYTE.fullmatch(name)
-    return bytes([int(byte[1], 16)]) if byte else name.replace("▁", " ").encode()

@@ -44,9 +44,8 @@ from server.remote.served import (
     ServedEncode,
     first_tokens,
     learn_marks,
-    llama_server_asker,
-    vllm_asker,
 )
+from server.remote.splitting import EngineTokenizer, LlamaTokenizer, VllmTokenizer
 
 MOST_BYTES = 1 << 28
 """A larger `tokenizer.json` is none."""
@@ -179,24 +178,27 @@ def from_gguf(path: Path, model: str) -> Known:
 
 def from_engine(client: Client, found: Found) -> Known:
     """From the engine's own `/tokenize`. Raises RemoteError or EngineError if it has none."""
-    vocabulary = LearnedVocabulary()
-    if found.kind not in {"llama-server", "vllm"}:
+    tokenizer: EngineTokenizer
+    if found.kind == "llama-server":
+        tokenizer = LlamaTokenizer(client)
+    elif found.kind == "vllm":
+        tokenizer = VllmTokenizer(client, found.model)
+    else:
         raise EngineError(
             f"{found.name} at {client.url} has no /tokenize that is known here: set "
             "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
         )
-    is_llama = found.kind == "llama-server"
-    ask = llama_server_asker(client) if is_llama else vllm_asker(client, found.model)
-    served = ServedEncode(ask, vocabulary, cuts_marks=not is_llama)
+    vocabulary = LearnedVocabulary()
+    served = ServedEncode(tokenizer.pieces, vocabulary, cuts_marks=tokenizer.finds_marks)
     encode = RememberedEncode(served)
-    learn_marks(client, found.kind, found.model, vocabulary)
+    learn_marks(tokenizer, vocabulary)
     fim = fim_tokens(_usual_marks(vocabulary), vocabulary, found.model)
     marks = fim.marks if fim else frozenset()
     return Known(
         Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, None),
         "the engine's own",
         fim,
-        first_tokens(client, found.kind, found.model, encode),
+        first_tokens(tokenizer, encode),
         _ends(vocabulary) | marks,
         exact=False,
         whole=False,

@@ -10,15 +10,9 @@ from server.errors import EngineError
 from server.remote.discovery import discover
 from server.remote.llama_server import LlamaServer
 from server.remote.openai import Completions
-from server.remote.served import (
-    LearnedVocabulary,
-    ServedEncode,
-    first_tokens,
-    learn_marks,
-    llama_server_asker,
-    vllm_asker,
-)
+from server.remote.served import LearnedVocabulary, ServedEncode, first_tokens, learn_marks
 from server.remote.shapes import expected_from, finite
+from server.remote.splitting import LlamaTokenizer, VllmTokenizer
 
 NAMES = (
     *("data", "id", "owned_by", "max_model_len", "parent", "meta", "size", "n_ctx_train"),
@@ -77,19 +71,16 @@ class TestAnyShape:
     def test_tokens(self, value):
         """Nothing but a sentence, or tokens that spell the text."""
         client = Says(value)
-        for ask, kind in (
-            (llama_server_asker(client), "llama-server"),
-            (vllm_asker(client, "m"), "vllm"),
-        ):
+        for tokenizer in (LlamaTokenizer(client), VllmTokenizer(client, "m")):
             vocabulary = LearnedVocabulary()
-            encode = ServedEncode(ask, vocabulary, cuts_marks=True)
+            encode = ServedEncode(tokenizer.pieces, vocabulary, cuts_marks=True)
             with suppress(EngineError):
-                learn_marks(client, kind, "m", vocabulary)
+                learn_marks(tokenizer, vocabulary)
             with suppress(EngineError):
                 encode.prefetch([b"a\n", b"b\n"])
             with suppress(EngineError):
                 assert vocabulary.decode(encode(b"a")) == b"a"
-                first_tokens(client, kind, "m", encode)
+                first_tokens(tokenizer, encode)
 
     @given(st.dictionaries(st.sampled_from(NAMES), anything, max_size=5))
     @settings(max_examples=300)
