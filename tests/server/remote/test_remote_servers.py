@@ -38,9 +38,9 @@ async def backend_with(options):
         backend.close()
 
 
-def request(document="a", text=b"    retu"):
+def request(text=b"    retu", **options):
     snapshot = Snapshot("file:///a.py", 0, text, len(text), "python")
-    return Request(document, snapshot, CompletionOptions(grammar="off"))
+    return Request("a", snapshot, CompletionOptions(grammar="off", **options))
 
 
 class TestServers:
@@ -112,7 +112,7 @@ class TestServers:
         """A request that nobody waits for any more closes its connection."""
         engine = serve(wish="    return n", goes_on=True, chunk=1)
         async with backend_with(options_of(engine, tokenizer=str(tokenizer_json))) as backend:
-            older = asyncio.ensure_future(backend.complete(request()))
+            older = asyncio.ensure_future(backend.complete(request(max_tokens=100_000)))
             while not engine.completions:
                 await asyncio.sleep(0.01)
             newer = asyncio.ensure_future(backend.complete(request(text=b"    prin")))
