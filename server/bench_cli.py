@@ -258,7 +258,7 @@ def engine(**options: Unpack[EngineBenchArguments]) -> None:
     run_engine(options)
 
 
-@bench.command("confidence")
+@bench.command()
 @click.option(
     "--places",
     type=click.IntRange(1, 1_000_000),
@@ -285,7 +285,7 @@ def confidence(**options: Unpack[ConfidenceBenchArguments]) -> None:
     run_bench_confidence(options)
 
 
-@bench.command("rank")
+@bench.command()
 @click.argument("files", nargs=-1, type=click.Path())
 @click.option(
     "--places", type=click.IntRange(1, 1_000_000), default=100, show_default=True, help="How many."

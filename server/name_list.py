@@ -24,7 +24,7 @@ from server.fitting_names import fitting_names
 from server.name_index import NameIndex
 from server.name_kinds import Kind, NameKinds
 from server.names import word_bytes, word_start
-from server.ranking import Ranked, Ranking, RankOptions, rank
+from server.ranking import Ranking, RankOptions, rank
 from server.snapshot import Snapshot
 
 MOST = 10
@@ -142,14 +142,21 @@ def list_names(
     meant = {
         labels[one.index]: share for one, share in zip(found.names, found.meant(), strict=True)
     }
-    kinds = sources.kinds.at(snapshot, others)
     own = {*names}
-    ranked = [one for one in found.names if labels[one.index] in own]
-    listed = (_known(one, meant[labels[one.index]], kinds) for one in ranked)
-    worth = [one for one in listed if _is_worth(one, has_word=bool(word))]
-    worth.sort(key=lambda one: not one.exact)
+    ranked = [(labels[one.index], one) for one in found.names]
+    worth = [
+        (name, one)
+        for name, one in ranked
+        if name in own and (meant[name] >= UNLIKELY or (word and one.match in SURE))
+    ]
+    worth.sort(key=lambda pair: not pair[1].exact)
+    kinds = sources.kinds.at(snapshot, others) if worth else {}
+    listed = (
+        KnownName(one.label, kinds.get(name, "variable"), one.match, meant[name], one.exact)
+        for name, one in worth[:MOST]
+    )
     shares = tuple(1.0 if one is None else meant.get(one, 1.0) for one in openings)
-    return NameList(tuple(worth[:MOST]), shares, found.evaluated)
+    return NameList(tuple(listed), shares, found.evaluated)
 
 
 def _ranked(
@@ -182,12 +189,3 @@ def opening(word: bytes, text: bytes, language: str) -> bytes | None:
         return word + text[:size]
     found = _OPENING.match(text)
     return found[0] if found else None
-
-
-def _known(one: Ranked, probability: float, kinds: dict[bytes, Kind]) -> KnownName:
-    kind = kinds.get(one.label.encode(), "variable")
-    return KnownName(one.label, kind, one.match, probability, one.exact)
-
-
-def _is_worth(one: KnownName, *, has_word: bool) -> bool:
-    return one.probability >= UNLIKELY or (has_word and one.match in SURE)
