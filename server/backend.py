@@ -9,8 +9,8 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -196,26 +196,25 @@ class Backend:
 
         Raises RuntimeError if no model is loaded, and whatever `work` does.
         """
-        ticket = Ticket()
-        self.service.idle.stop()
-        try:
+        with self._waited_for() as ticket:
             async with self.service.turns.turn(connection, ticket):
                 return await self._worker.submit(ticket, work)
-        except asyncio.CancelledError:
-            self._worker.cancel(ticket)
-            raise
-        finally:
-            self.service.idle.rest()
 
     async def beside(self, work: Callable[[Completer], Result]) -> Result:
         """As `run`, but it does not wait for its turn: it is cancelled as soon as anything comes.
 
         Raises Cancelled then.
         """
+        with self._waited_for() as ticket:
+            return await self._worker.submit(ticket, work, gives_way=True)
+
+    @contextmanager
+    def _waited_for(self) -> Iterator[Ticket]:
+        """A ticket for work that somebody waits for; cancelling the task cancels it."""
         ticket = Ticket()
         self.service.idle.stop()
         try:
-            return await self._worker.submit(ticket, work, gives_way=True)
+            yield ticket
         except asyncio.CancelledError:
             self._worker.cancel(ticket)
             raise
@@ -224,29 +223,25 @@ class Backend:
 
     async def evaluated_tokens(self) -> int:
         """Tokens put through the model since it was loaded; waits for what is running."""
-        if not self.is_ready:
-            return 0
-        return await self._worker.info(lambda completer: completer.engine.evaluated_tokens)
+        return await self._told(lambda completer: completer.engine.evaluated_tokens, 0)
 
     async def forward_passes(self) -> int:
         """Calls of the model since it was loaded; of an engine elsewhere, requests for text."""
-        if not self.is_ready:
-            return 0
-        return await self._worker.info(lambda completer: completer.engine.forward_passes)
+        return await self._told(lambda completer: completer.engine.forward_passes, 0)
 
     async def draft_tokens(self) -> tuple[int, int]:
         """Drafted tokens that were evaluated since the model was loaded, and those that held."""
-        if not self.is_ready:
-            return 0, 0
-        return await self._worker.info(
-            lambda completer: completer.drafter.counts if completer.drafter else (0, 0)
+        return await self._told(
+            lambda completer: completer.drafter.counts if completer.drafter else (0, 0), (0, 0)
         )
 
     async def idle_tokens(self) -> int:
-        """How many of them nobody had asked for yet."""
-        if not self.is_ready:
-            return 0
-        return await self._worker.info(lambda completer: completer.ahead.tokens)
+        """How many of the evaluated tokens nobody had asked for yet."""
+        return await self._told(lambda completer: completer.ahead.tokens, 0)
+
+    async def _told(self, read: Callable[[Completer], Result], before: Result) -> Result:
+        """What a completer tells; `before` while there is none."""
+        return await self._worker.info(read) if self.is_ready else before
 
     def close(self, timeout: float = 5.0) -> None:
         """Stop and free the model; waits so many seconds. May be called again."""
