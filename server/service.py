@@ -130,8 +130,8 @@ class Service:
 
     @property
     def is_asked(self) -> bool:
-        """Whether the model works, or will, on something that was asked for."""
-        return any(job.asked for job in self._jobs.values())
+        """Whether the model works, or will, on something that was asked for and not taken back."""
+        return any(job.asked and not job.in_grace for job in self._jobs.values())
 
     def stop_prepared(self) -> None:
         """Something is wanted that is no completion: stop what nobody has asked for yet."""
