@@ -142,6 +142,7 @@ def write_tiny_model(
     files: bool = False,
     dialect: str | None = None,
     weights: bool = True,
+    ends: bool = True,
     seed: int = 0,
 ) -> Path:
     """Write one model and return its path.
@@ -158,6 +159,9 @@ def write_tiny_model(
             meaning. With them a document's name is in some prompts, and changes what is said.
         dialect: One of `DIALECT_MARKS`: these marks instead of the others, and its name as a model.
         weights: False writes the vocabulary alone, as `ggml-vocab-*.gguf` files do.
+        ends: False makes the end of a line and of the text less probable than other tokens, so that
+            texts go on until a limit on any machine: where random weights end, rounding has a say.
+            For byte-level BPE only.
         seed: For the weights.
     """
     writer = gguf.GGUFWriter(path, architecture)
@@ -177,7 +181,10 @@ def write_tiny_model(
     if weights:
         random = np.random.default_rng(seed)
         for name, shape in _tensors(architecture, size):
-            writer.add_tensor(name, _weight(random, name, shape))
+            weight = _weight(random, name, shape)
+            if name == "output.weight" and not ends:
+                weight[_ends(size)] = 0
+            writer.add_tensor(name, weight)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -201,6 +208,13 @@ def _add_bpe(writer: gguf.GGUFWriter, marks: list[str]) -> int:
     writer.add_bos_token_id(tokens.index(END))
     writer.add_add_bos_token(False)
     return len(tokens)
+
+
+def _ends(size: int) -> list[int]:
+    """Tokens of byte-level BPE with an end of line in them, and all marks."""
+    ids = train_tokenizer().get_vocab()
+    lines = [index for token, index in ids.items() if {"Ċ", "č"} & set(token)]
+    return lines + list(range(len(ids), size))
 
 
 def _merges(description: str) -> list[str]:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from tests.server.command import REPOSITORY
@@ -18,7 +19,7 @@ BUFFER_BYTES = 1 << 26
 Connect = Callable[..., Awaitable[Client]]
 
 
-def settings(model: object, **sections: dict[str, Any]) -> dict[str, Any]:
+def settings(model: object, /, **sections: dict[str, Any]) -> dict[str, Any]:
     """Options for a model: short answers, on one thread; names have tests of their own."""
     base = {
         "model": {"name": str(model)},
@@ -68,6 +69,16 @@ async def port(midtoken_home: Path) -> AsyncIterator[int]:
     process.terminate()
     await process.wait()
     await drained
+
+
+@pytest.fixture(scope="session")
+def endless(tiny_file: Callable[..., Path]) -> dict[str, dict[str, Any]]:
+    """Sections of options with which a text goes on until the context is full."""
+    return {
+        "model": {"name": str(tiny_file(ends=False))},
+        "grammar": {"mode": "off"},  # with it, a text ends where it refuses what the model wants
+        "completion": {"maxTokens": 5000, "maxTokensBlock": 5000},
+    }
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -17,8 +17,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 URI = "file:///a.py"
 CANCELLED = -32800
-ENDLESS = {"completion": {"maxTokens": 5000, "maxTokensBlock": 5000}}
-"""Where the tiny model finds no end, it writes until the context is full."""
 
 
 async def cancelled(client: Client, number: int) -> None:
@@ -29,9 +27,9 @@ async def cancelled(client: Client, number: int) -> None:
     assert len(client.answers[number]) == 1
 
 
-async def test_cancelled_while_it_runs(connect):
+async def test_cancelled_while_it_runs(connect, endless):
     """A running request is answered with RequestCancelled, and the next one works at once."""
-    client = await connect(**ENDLESS)
+    client = await connect(**endless)
     client.open(URI, "class Stop:\n\nself.")
     number = client.send_inline(URI, (2, 5))
     client.cancel(number)
@@ -42,9 +40,9 @@ async def test_cancelled_while_it_runs(connect):
     assert await client.inline(URI, (0, 8))
 
 
-async def test_cancelled_menu(connect):
+async def test_cancelled_menu(connect, endless):
     """So is a request for a menu."""
-    client = await connect(**ENDLESS)
+    client = await connect(**endless)
     client.open(URI, "class Menu:\n\nself.")
     where = {"textDocument": {"uri": URI}, "position": {"line": 2, "character": 5}}
     number = client.send("textDocument/completion", where)
@@ -64,9 +62,9 @@ async def test_cancelled_after_the_answer(client):
     assert len(client.answers[number]) == 1
 
 
-async def test_superseded(connect):
+async def test_superseded(connect, endless):
     """Of many requests only the newest is served; the others are answered with null."""
-    client = await connect(**ENDLESS)
+    client = await connect(**endless)
     client.open(URI, "class Newest:\n\nself.\nimport o")
     older = [client.send_inline(URI, (2, 5)) for _ in range(20)]
     newest = client.send_inline(URI, (3, 8))

@@ -12,7 +12,6 @@ from tests.server.lsp.editors import NEOVIM_12
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 URI = "file:///a.py"
-ENDLESS = {"completion": {"maxTokens": 5000, "maxTokensBlock": 5000}}
 
 
 async def test_while_it_waits_for_the_editor(tiny_file):
@@ -34,11 +33,11 @@ async def test_interrupted():
     assert await process.wait() == 1
 
 
-async def test_while_it_writes(tiny_file):
+async def test_while_it_writes(tiny_file, endless):
     """The model is in the middle of a text; the request has no answer, and the process is gone."""
     async with own_server() as (client, process):
         client.settings = None
-        await client.begin(NEOVIM_12, settings(tiny_file(), **ENDLESS))
+        await client.begin(NEOVIM_12, settings(tiny_file(ends=False), **endless))
         await client.ready()
         client.open(URI, "class Stop:\n\nself.")
         asked = client.send_inline(URI, (2, 5))
@@ -48,14 +47,14 @@ async def test_while_it_writes(tiny_file):
         assert asked not in client.answers
 
 
-async def test_several_editors(tiny_file):
+async def test_several_editors(tiny_file, endless):
     """All connections of a server on a port end, and nothing is printed."""
     process = await start_process("--tcp", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE)
     port = int((await process.stderr.readline()).rsplit(b":", 1)[1])
     clients = [Client(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(3)]
     for client in clients:
         client.settings = None
-        await client.begin(NEOVIM_12, settings(tiny_file(), **ENDLESS))
+        await client.begin(NEOVIM_12, settings(tiny_file(ends=False), **endless))
         await client.ready()
         client.open(URI, "class Stop:\n\nself.")
         client.send_inline(URI, (2, 5))

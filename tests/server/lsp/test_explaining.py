@@ -11,7 +11,7 @@ from tests.server.explain_page.parsing import parsed
 from tests.server.lsp.client import AnsweredWithError, Client, place
 from tests.server.lsp.conftest import BUFFER_BYTES, settings
 from tests.server.lsp.editors import NEOVIM_12
-from tests.server.lsp.test_cancelling import CANCELLED, ENDLESS
+from tests.server.lsp.test_cancelling import CANCELLED
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -93,9 +93,9 @@ async def test_numbers_of_no_place(client, line, character):
     assert refused.value.code == INVALID_PARAMS
 
 
-async def test_cancelled(connect):
+async def test_cancelled(connect, endless):
     """Cancelling stops the model, and the next request has it."""
-    client = await connect(**ENDLESS)
+    client = await connect(**endless)
     client.open(URI, "class Stop:\n\nself.")
     number = client.send("midtoken/explain", at(URI, 2, 5))
     client.cancel(number)

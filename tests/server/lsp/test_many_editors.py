@@ -25,7 +25,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 TOKEN = b"0123456789abcdef-secret"
 URI = "file:///a.py"
 INVALID_REQUEST, NO_METHOD = -32600, -32601
-ENDLESS = {"completion": {"maxTokens": 5000, "maxTokensBlock": 5000}}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -80,11 +79,11 @@ async def test_each_has_its_own(backend, tiny_file):
         assert await other.inline(URI, (0, 8), 1)
 
 
-async def test_a_flood_does_not_starve_others(backend, tiny_file):
+async def test_a_flood_does_not_starve_others(backend, tiny_file, endless):
     """While one editor asks in many documents at once, another one's request is soon served."""
     async with hosted(backend, SHARED) as connect:
-        greedy = await connect(settings(tiny_file(), **ENDLESS))
-        other = await connect(settings(tiny_file()))
+        greedy = await connect(settings(tiny_file(ends=False), **endless))
+        other = await connect(settings(tiny_file(ends=False)))
         uris = [f"file:///{number}.py" for number in range(12)]
         for number, uri in enumerate(uris):
             greedy.open(uri, f"class Flood{number}:\n\nself.")
@@ -119,11 +118,11 @@ async def test_each_keeps_its_place_in_memory(backend, tiny_file):
         assert await backend.evaluated_tokens() - before - read < read / 2
 
 
-async def test_one_leaves_in_the_middle(backend, tiny_file):
+async def test_one_leaves_in_the_middle(backend, tiny_file, endless):
     """An editor that breaks off while the model works for it keeps nobody else waiting."""
     async with hosted(backend, SHARED) as connect:
-        leaving = await connect(settings(tiny_file(), **ENDLESS))
-        staying = await connect(settings(tiny_file()))
+        leaving = await connect(settings(tiny_file(ends=False), **endless))
+        staying = await connect(settings(tiny_file(ends=False)))
         leaving.open(URI, "class Leaving:\n\nself.")
         leaving.send_inline(URI, (2, 5))
         await leaving.writer.drain()

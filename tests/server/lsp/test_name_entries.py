@@ -17,7 +17,7 @@ from tests.server.lsp.editors import (
     Editor,
     editor_id,
 )
-from tests.server.lsp.test_cancelling import CANCELLED, ENDLESS
+from tests.server.lsp.test_cancelling import CANCELLED
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -243,9 +243,9 @@ async def test_an_edit_in_between(connect):
     assert await list_at(client, TEXT)
 
 
-async def test_cancelled(connect):
+async def test_cancelled(connect, endless):
     """A list that is cancelled is answered so, and the next one has names."""
-    client = await connect(VSCODE, completion={"names": True} | ENDLESS["completion"])
+    client = await connect(VSCODE, completion={"names": True} | endless["completion"])
     client.open(URI, "class Stop:\n\nself.")
     where = {"textDocument": {"uri": URI}, "position": place((2, 5))}
     number = client.send("textDocument/completion", where)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.server.lsp.client import AnsweredWithError, Client, place
-from tests.server.lsp.test_cancelling import CANCELLED, ENDLESS
+from tests.server.lsp.test_cancelling import CANCELLED
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -118,9 +118,9 @@ async def test_a_document_that_is_not_open(client):
     assert "a.py" in found["problem"]
 
 
-async def test_cancelled(connect):
+async def test_cancelled(connect, endless):
     """A cancelled ranking is answered so, and what comes next works."""
-    client = await connect(**ENDLESS)
+    client = await connect(**endless)
     client.open(URI, "class Stop:\n\nself.")
     client.send_inline(URI, (2, 5))  # the model is busy
     number = client.send("midtoken/rank", at(2, 5, labels=LABELS))
@@ -133,9 +133,9 @@ async def test_cancelled(connect):
     assert (await client.request("midtoken/rank", at(0, 8, labels=LABELS)))["items"]
 
 
-async def test_the_newest_wins(connect):
+async def test_the_newest_wins(connect, endless):
     """An older ranking of the same document is answered with null."""
-    client = await connect(**ENDLESS)
+    client = await connect(**endless)
     client.open(URI, "class Stop:\n\nself.")
     busy = client.send_inline(URI, (2, 5))
     older = client.send("midtoken/rank", at(2, 5, labels=LABELS))
@@ -147,9 +147,9 @@ async def test_the_newest_wins(connect):
     assert len((await client.answer(newer))["items"]) == 2
 
 
-async def test_a_document_that_changes(connect):
+async def test_a_document_that_changes(connect, endless):
     """An answer for an old text is no answer."""
-    client = await connect(**ENDLESS)
+    client = await connect(**endless)
     client.open(URI, "class Stop:\n\nself.")
     busy = client.send_inline(URI, (2, 5))
     number = client.send("midtoken/rank", at(2, 5, labels=LABELS))

@@ -50,7 +50,7 @@ def servers(home: Path) -> list[int]:
     return [json.loads(path.read_text())["pid"] for path in (home / "run").glob("*.json")]
 
 
-async def begin(client: Client, model: Path, **sections) -> None:
+async def begin(client: Client, model: Path, /, **sections) -> None:
     """Begin as an editor, and see that it works."""
     client.settings = None
     await client.begin(NEOVIM_12, settings(model, **sections))
@@ -96,11 +96,11 @@ async def test_many_at_once(home, tiny_file):
     assert {path.suffix for path in (home / "run").iterdir()} == {".lock", ".log"}
 
 
-async def test_the_server_is_killed(home, tiny_file):
+async def test_the_server_is_killed(home, tiny_file, endless):
     """Its editors' processes end with 1 at once; started again, they have a new server."""
     async with proxies("--shared", count=2, stderr=PIPE) as started:
         for client, _ in started:
-            await begin(client, tiny_file(), completion={"maxTokens": 5000, "maxTokensBlock": 5000})
+            await begin(client, tiny_file(), **endless)
         started[0][0].open(URI, "class Killed:\n\nself.")
         started[0][0].send_inline(URI, (2, 5))
         await started[0][0].until(lambda: "busy" in started[0][0].states())
@@ -116,10 +116,10 @@ async def test_the_server_is_killed(home, tiny_file):
         assert servers(home) != [server]
 
 
-async def test_the_server_is_told_to_end(home, tiny_file):
+async def test_the_server_is_told_to_end(home, tiny_file, endless):
     """SIGTERM while it writes for somebody: it lets go of its socket and its file."""
     async with proxies("--shared") as [(client, process)]:
-        await begin(client, tiny_file(), completion={"maxTokens": 5000, "maxTokensBlock": 5000})
+        await begin(client, tiny_file(), **endless)
         client.open(URI, "class Ended:\n\nself.")
         client.send_inline(URI, (2, 5))
         await client.until(lambda: "busy" in client.states())
