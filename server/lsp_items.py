@@ -19,6 +19,7 @@ from server.closers import leave_closers
 from server.completion_options import CompletionOptions
 from server.documents import Change, Document
 from server.grammar_checks import RULE as FIT_RULE
+from server.names import DASHED
 from server.options import Options
 from server.positions import Position, Range
 from server.report import Completion, Item, percent
@@ -28,10 +29,6 @@ from server.workspace.context import Material
 
 _WORD_BEFORE = re.compile(r"\w*\Z")
 _DASHED_WORD_BEFORE = re.compile(r"[\w-]*\Z")
-_DASHED = frozenset({"css", "scss", "sass", "less", "html", "xml"}) | frozenset(
-    {"lisp", "emacs-lisp", "common-lisp", "clojure", "scheme", "racket"}
-)
-"""Languages whose words may hold dashes: Emacs hides entries that do not begin with all of it."""
 _FIRST_WORD = re.compile(r"[^\w\r\n]*\w*")
 _LINE_END = re.compile(r"[\r\n]")
 FILTERS = {
@@ -179,17 +176,17 @@ def menu_items(
         shown.add((text, replaced))
         line_start = snapshot.text.rfind(b"\n", 0, cursor) + 1
         before = snapshot.text[max(line_start, cursor - 256) : cursor].decode(errors="ignore")
-        is_dashed = snapshot.language in _DASHED
+        # Emacs hides entries that do not begin with all of a word.
+        is_dashed = snapshot.language in DASHED
         word = (_DASHED_WORD_BEFORE if is_dashed else _WORD_BEFORE).search(before)
         typed = word[0] if word else ""
-        first = _FIRST_WORD.match(text)
         label = _LINE_END.split((typed + text).strip(), maxsplit=1)[0]
         found.append(
             types.CompletionItem(
                 label=label if len(label) <= LABEL_LENGTH else label[: LABEL_LENGTH - 1] + "…",
                 kind=types.CompletionItemKind.Text,
                 detail=f"{completion.model.name} · {percent(item.probability)}",
-                filter_text=typed + (first[0] if first else ""),
+                filter_text=typed + first_word(text),
                 sort_text=f"\0{len(found):03}",
                 preselect=True if not found else None,
                 insert_text_format=types.InsertTextFormat.PlainText,
@@ -197,6 +194,13 @@ def menu_items(
             )
         )
     return found
+
+
+def first_word(text: str) -> str:
+    """What a text to be inserted begins with, as far as clients match it: marks, and a word."""
+    found = _FIRST_WORD.match(text)
+    assert found is not None
+    return found[0]
 
 
 def _menu_edit(snapshot: Snapshot, item: Item, client: Client) -> tuple[str, int]:

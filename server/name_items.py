@@ -11,7 +11,6 @@ insert what follows the cursor.
 What is not here: which names (`name_list`), and entries of written texts alone (`lsp_items`).
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -21,7 +20,7 @@ from lsprotocol import types
 
 from server.clients import Client
 from server.documents import Document
-from server.lsp_items import lsp_range
+from server.lsp_items import first_word, lsp_range
 from server.name_kinds import Kind
 from server.name_list import UNLIKELY, KnownName, NameList
 from server.names import word_end, word_start
@@ -36,7 +35,6 @@ _KINDS: dict[Kind, types.CompletionItemKind] = {
     "variable": types.CompletionItemKind.Variable,
     "module": types.CompletionItemKind.Module,
 }
-_FIRST_WORD = re.compile(r"[^\w\r\n]*\w*")
 
 FIRST, LAST = "\0", "\x7f"
 """What texts to sort by begin with: ours come before what other servers say, but for what is hardly
@@ -90,10 +88,9 @@ def _from(start: types.Position, word: str, item: types.CompletionItem) -> types
     """An entry that replaces the typed word as well."""
     edit = item.text_edit
     assert isinstance(edit, types.TextEdit)
-    first = _FIRST_WORD.match(edit.new_text)
     return attrs.evolve(
         item,
-        filter_text=word + (first[0] if first else ""),
+        filter_text=word + first_word(edit.new_text),
         text_edit=types.TextEdit(types.Range(start, edit.range.end), word + edit.new_text),
     )
 

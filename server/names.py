@@ -15,6 +15,7 @@ import keyword
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from server.possessive import re
 
@@ -35,9 +36,10 @@ class Name:
     """Byte offset of the last place before the cursor, or of the first one after it."""
 
 
-_DASHED = frozenset({"css", "scss", "sass", "less", "html", "xml", "svelte", "vue"}) | frozenset(
-    {"clojure", "lisp", "scheme"}
-)
+_LISPS = "clojure common-lisp emacs-lisp lisp racket scheme"
+DASHED = frozenset(f"css scss sass less html xml svelte vue {_LISPS}".split())
+"""Languages whose names may hold dashes."""
+
 _WITH_DOLLAR = frozenset({"javascript", "javascriptreact", "typescript", "typescriptreact"}) | (
     frozenset({"php", "perl", "groovy", "java", "powershell"})
 )
@@ -75,7 +77,7 @@ _FAMILIES = {
         "percent": "erlang latex",
         "block": "css less scss",
         "markup": "html svelte vue xml",
-        "semicolon": "clojure lisp scheme",
+        "semicolon": _LISPS,
     }.items()
     for language in languages.split()
 }
@@ -130,12 +132,13 @@ _KEYWORDS = {
 }
 
 
+@lru_cache(maxsize=64)  # a list of names asks for each of its entries
 def word_bytes(language: str) -> frozenset[int]:
     """The bytes that names of a language are made of."""
     found = {*range(0x80, 0x100), *b"_0123456789"} | set(
         b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
     )
-    found |= {ord("-")} if language in _DASHED else set()
+    found |= {ord("-")} if language in DASHED else set()
     return frozenset(found | ({ord("$")} if language in _WITH_DOLLAR else set()))
 
 
@@ -233,11 +236,11 @@ def _nearest(places: Sequence[int], cursor: int) -> int:
 def _pattern(language: str) -> re.Pattern[bytes]:
     """Strings and comments, or numbers, or else a name in the group `name`."""
     letters = _LETTERS + (rb"$" if language in _WITH_DOLLAR else b"")
-    more = letters + rb"0-9" + (rb"\-" if language in _DASHED else b"")
+    more = letters + rb"0-9" + (rb"\-" if language in DASHED else b"")
     skipped = _SKIPPED.get(_FAMILIES.get(language, ""), b"")
     parts = [skipped] if skipped else []
     number = rb"[0-9][0-9A-Za-z_]*+"
-    dashes = rb"-{0,2}" if language in _DASHED else b""
+    dashes = rb"-{0,2}" if language in DASHED else b""
     name = rb"(?P<name>%b[%b][%b]*+)" % (dashes, letters, more)
     return re.compile(rb"|".join([*parts, number, name]))
 

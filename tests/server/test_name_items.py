@@ -9,6 +9,7 @@ from server.clients import Client
 from server.documents import Document
 from server.name_items import ListPlace, beside_names, in_order, name_items
 from server.name_list import MOST, UNLIKELY, KnownName, NameList
+from server.names import DASHED
 from server.positions import Encoding, Position
 
 TEXT = "x = re)"
@@ -142,6 +143,20 @@ def test_the_rest_of_a_word(can_replace):
     if can_replace:
         expected = types.InsertReplaceEdit("reader", inserted, replaced)
     assert item.text_edit == expected
+
+
+@pytest.mark.parametrize("language", sorted(DASHED))
+def test_words_with_dashes(language):
+    """An entry of a written text and one of a name replace the same word, and match it."""
+    document = Document("file:///a", "my-na", 1, language, Encoding.UTF16)
+    where = ListPlace(document, document.snapshot(Position(0, 5)), REPLACING, True)
+    start = {"start": types.Position(0, 0), "end": types.Position(0, 5)}
+    [text] = beside_names(where, [written_item("me-of", 5)])
+    [item] = name_items(where, [text], NameList((name("my-name"),), (0.5,), 0))
+
+    assert text.text_edit == types.TextEdit(types.Range(**start), "my-name-of")
+    assert item.text_edit == types.TextEdit(types.Range(**start), "my-name")
+    assert text.filter_text == "my-name"
 
 
 shares = st.floats(0, 1)

@@ -28,6 +28,7 @@ def test_the_example_is_right():
         ("rust", "fn f<'a>(x: &'a str) { 'b' }", "f a x str"),
         ("javascript", "const $el = `text ${value}`", "$el text value"),
         ("css", ".top-bar { --main-color: red } /* no */", "top-bar --main-color red"),
+        ("emacs-lisp", "(my-call 'name) ; no", "my-call name"),
         ("lua", "local t = {} -- comment", "t"),
         ("go", "func Read() error { return nil }", "Read error"),
         ("plaintext", "it's a word", "it s a word"),
