@@ -65,8 +65,9 @@ def bind_explain_methods(
                 return {"problem": "there was no suggestion yet"}
             if not backend.is_ready:
                 return {"problem": backend.status.message or "the model is not loaded yet"}
+            snapshot, options, caution = request.snapshot, request.options, request.caution
             facts = await backend.run(
-                lambda completer: gather(completer, request.snapshot, request.options, first),
+                lambda completer: gather(completer, snapshot, options, first, caution),
                 request.connection,
             )
         except MidtokenError as error:

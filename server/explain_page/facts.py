@@ -7,6 +7,7 @@ from healing.covers import ROOT
 from healing.vocabulary import TokenKind, Vocabulary
 from server.completer import Completer
 from server.completion_options import CompletionOptions
+from server.confidence import BOLD, Caution
 from server.explain_page.trace import SeenLeaf, SeenTree, Step, Trace
 from server.report import Completion
 from server.several import present_all
@@ -83,6 +84,7 @@ def gather(
     snapshot: Snapshot,
     options: CompletionOptions,
     first: Completion | None = None,
+    caution: Caution = BOLD,
 ) -> Facts:
     """Complete at a snapshot's cursor, and keep how that came about.
 
@@ -91,6 +93,7 @@ def gather(
         snapshot: The document.
         options: How to complete it.
         first: What was answered when the request was made first; None if it never was.
+        caution: How sure it has to be, as it had to be then.
 
     Raises:
         EngineError, Cancelled: As the completer does.
@@ -105,8 +108,9 @@ def gather(
         **answer.timing_ms,
         "total": 1e3 * (perf_counter() - started),
     }
-    completion = present_all(snapshot, b"", replace(answer, timing_ms=timing))
-    if first is not None and _texts(first) == _texts(completion):
+    completion = present_all(snapshot, b"", replace(answer, timing_ms=timing), caution)
+    # Of texts that were asked for by hand others may be known, too.
+    if first is not None and _texts(first)[:1] == _texts(completion)[:1]:
         completion = first
     prompt = trace.prompt
     assert prompt is not None

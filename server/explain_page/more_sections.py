@@ -41,6 +41,7 @@ _ENDED = {
     "other wishes": "It ended because the model wanted something that the grammar does not allow.",
     "ban": "It ended because what the model wanted next is banned.",
     "no fitting token": "It ended because the grammar allowed nothing that the model could write.",
+    "unsure": "It ended where the rest was too unsure (`completion.stopUnsure`).",
     "unfinished": "More was still to come when it was shown.",
 }
 

@@ -277,6 +277,16 @@ def test_of_an_earlier_request_with_another_answer(tiny_completer, facts):
     assert told.text.startswith("earlier</b> was suggested when it was asked for.")
 
 
+def test_of_an_earlier_request_with_others(tiny_completer, facts):
+    """It is the same answer if others were known beside it, and the page names them."""
+    [item] = facts.completion.items
+    first = replace(facts.completion, items=(item, replace(item, text="another")))
+    again = gather(tiny_completer, facts.snapshot, CompletionOptions(), first)
+
+    assert again.completion is first
+    assert "made again for this page; times and counts" in page(again)
+
+
 def test_around_starts_and_ends_with_lines():
     """Three lines before the cursor's and two after it; long ones are cut at characters."""
     lines = [f"line {number}".encode() for number in range(10)]

@@ -3,12 +3,14 @@
 import pytest
 
 from server.answers import TOO_UNSURE
+from tests.server.explain_page.parsing import parsed
 from tests.server.lsp.client import AUTOMATIC, INVOKED
 from tests.server.lsp.conftest import Connect
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 URI = "file:///a.py"
+PATIENT = {"timeBudget": 60_000}
 REPORT = {"command": "midtoken.showReport"}
 
 
@@ -46,3 +48,24 @@ async def test_ended(connect: Connect):
                 assert len(short["insertText"]) < len(whole[0]["insertText"])
                 assert report["items"][0]["confidence"] <= report["items"][0]["word_confidence"]
     assert ended
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"trigger": PATIENT, "completion": {"stopUnsure": 1}},
+            "It ended where the rest was too unsure",
+        ),
+        ({"trigger": PATIENT | {"minConfidence": 1}}, TOO_UNSURE),
+    ],
+)
+async def test_explained(connect: Connect, settings, said):
+    """The page is about what was shown, and says why it was no more; nothing else is suggested."""
+    client = await connect(**settings)
+    client.open(URI, "x = 4\nfor i in ")
+    await client.inline(URI, (1, 9), AUTOMATIC)
+    root = parsed((await client.request("midtoken/explain", {}))["html"])
+
+    assert said in root.text
+    assert "was suggested when it was asked for" not in root.text
