@@ -137,13 +137,17 @@ class Backend:
             # time. They live as long as the model: look no more.
             gc.collect()
             gc.freeze()
-            info = await self._worker.info(lambda completer: completer.engine.info)
+            info, twins = await self._worker.info(
+                lambda completer: (completer.engine.info, completer.twins())
+            )
         except Exception as error:
             if self._loading is me:
                 self._fail(error)
             return
         if self._loading is not me:
             return
+        self._worker.add(twins)
+        self.service.turns.at_once = 1 + len(twins)
         self.offloaded = info.offloaded_layers > 0
         if options.engine.idle_work:
             self.service.idle.measure()
@@ -223,25 +227,26 @@ class Backend:
 
     async def evaluated_tokens(self) -> int:
         """Tokens put through the model since it was loaded; waits for what is running."""
-        return await self._told(lambda completer: completer.engine.evaluated_tokens, 0)
+        return sum(await self._told(lambda completer: completer.engine.evaluated_tokens))
 
     async def forward_passes(self) -> int:
         """Calls of the model since it was loaded; of an engine elsewhere, requests for text."""
-        return await self._told(lambda completer: completer.engine.forward_passes, 0)
+        return sum(await self._told(lambda completer: completer.engine.forward_passes))
 
     async def draft_tokens(self) -> tuple[int, int]:
         """Drafted tokens that were evaluated since the model was loaded, and those that held."""
-        return await self._told(
-            lambda completer: completer.drafter.counts if completer.drafter else (0, 0), (0, 0)
+        told = await self._told(
+            lambda completer: completer.drafter.counts if completer.drafter else (0, 0)
         )
+        return sum(drafted for drafted, _ in told), sum(accepted for _, accepted in told)
 
     async def idle_tokens(self) -> int:
         """How many of the evaluated tokens nobody had asked for yet."""
-        return await self._told(lambda completer: completer.ahead.tokens, 0)
+        return sum(await self._told(lambda completer: completer.ahead.tokens))
 
-    async def _told(self, read: Callable[[Completer], Result], before: Result) -> Result:
-        """What a completer tells; `before` while there is none."""
-        return await self._worker.info(read) if self.is_ready else before
+    async def _told(self, read: Callable[[Completer], Result]) -> list[Result]:
+        """What each completer tells; there is none before a model is loaded."""
+        return await asyncio.gather(*self._worker.each(read)) if self.is_ready else []
 
     def close(self, timeout: float = 5.0) -> None:
         """Stop and free the model; waits so many seconds. May be called again."""

@@ -218,6 +218,13 @@ class Completer:
         """The prompts that are worth reading at a place when there is time, smallest first."""
         return self.prompts.ahead(self._site(snapshot, options), self._recall)
 
+    def twins(self) -> "list[Completer]":
+        """Others that do requests at the same time as this one, each in a thread of its own.
+
+        There are none where a model is in this process.
+        """
+        return []
+
     def forget(self, document: str) -> None:
         """Free what is remembered of a document."""
         self._grammars.forget(document)

@@ -125,6 +125,15 @@ class RemoteSection:
     timeout: Annotated[
         float, About("Seconds that the engine may say nothing.", above=0, high=3600)
     ] = 60.0
+    parallel: Annotated[
+        int,
+        About(
+            "The most requests for text that one server process has at the engine at once, for "
+            "different documents; further ones take turns. Of one document there is one.",
+            low=1,
+            high=64,
+        ),
+    ] = 4
 
 
 @dataclass(frozen=True)

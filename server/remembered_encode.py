@@ -5,6 +5,7 @@ would wait for at each key. What is given back is the caller's own.
 """
 
 from collections import OrderedDict
+from threading import Lock
 
 from healing.encoding import Encode
 
@@ -15,16 +16,21 @@ ENTRY_BYTES = 128
 
 
 class RememberedEncode:
-    """An `Encode`. Belongs to one thread."""
+    """An `Encode`; threads that share it wait for each other."""
 
     def __init__(self, encode: Encode, limit: int = LIMIT_BYTES) -> None:
         """Remember what `encode` gives."""
         self._encode, self._limit = encode, limit
         self._known: OrderedDict[bytes, list[int]] = OrderedDict()
         self._size = 0
+        self._lock = Lock()
 
     def __call__(self, text: bytes) -> list[int]:
         """The ids of a text."""
+        with self._lock:
+            return self._ids(text)
+
+    def _ids(self, text: bytes) -> list[int]:
         found = self._known.get(text)
         if found is None:
             found = self._known[text] = self._encode(text)

@@ -1,7 +1,7 @@
 """Completions for clients that type while the model computes: newest request first, nothing twice.
 
-One model serves all, one job at a time, and connections take turns (`turns`). A request takes the
-first of these ways that is open to it:
+One model serves all, one job at a time (an engine elsewhere: some), and connections take turns
+(`turns`). A request takes the first of these ways that is open to it:
 
 1. a remembered answer that still fits (`memory`): at once, without the model;
 2. the job that runs for its document, if what the job has written so far agrees with what is
@@ -149,8 +149,8 @@ class Service:
 
     def free(self, uri: str) -> None:
         """A document was closed: what its syntax states take is freed when the model is idle."""
-        freed = self._worker.info(lambda completer: completer.forget(uri))
-        freed.add_done_callback(lambda done: done.cancelled() or done.exception())
+        for freed in self._worker.each(lambda completer: completer.forget(uri)):
+            freed.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def forget(self, document: Hashable) -> None:
         """A document was closed: its requests are superseded, its job is stopped."""
@@ -189,15 +189,17 @@ class Service:
         return None
 
     def _start(self, request: Request, key: Hashable, typed: bytes) -> Job:
-        """A new job; the document's earlier one and those that nobody waits for make room.
+        """A new job; the document's earlier one is stopped.
 
-        What another connection has cancelled just now it may join again.
+        Where there are more jobs than turns, those that nobody waits for make room. What another
+        connection has cancelled just now it may join again.
         """
+        is_full = len(self._jobs) >= self.turns.at_once
         for document, other in self._jobs.items():
             is_left = not other.waiting and (
                 not other.in_grace or other.connection == request.connection
             )
-            if document == request.document or is_left:
+            if document == request.document or (is_full and is_left):
                 self._worker.cancel(other.ticket)
         self.idle.stop()
         self.counts.started += 1
@@ -262,14 +264,16 @@ class Service:
             hurrying.cancel()
 
     async def _hurry_others(self, job: Job) -> None:
-        """From time to time, what another connection's job has written has to do."""
+        """From time to time, what another connection's oldest job has written has to do."""
         while True:
             await asyncio.sleep(SLICE_S)
-            for other in list(self._jobs.values()):
-                if other.runs and other.connection != job.connection:
-                    other.hurried = True
-                    other.wake()
-                    self._stop_unwanted(other)
+            running = [one for one in self._jobs.values() if one.runs]
+            others = [one for one in running if one.connection != job.connection]
+            if others:
+                oldest = min(others, key=lambda one: one.began)
+                oldest.hurried = True
+                oldest.wake()
+                self._stop_unwanted(oldest)
 
     def _stop_unwanted(self, job: Job) -> None:
         """Stop a job if nobody waits for it."""

@@ -1,8 +1,8 @@
 """Turns at the model: round robin between connections, the newest first within one.
 
-One job is at the model at a time. When it is done, its connection waits behind the others, and the
-one that has waited longest for a turn gets one job done; so nobody's flood of jobs keeps anybody
-else from the model for longer than one job of each connection.
+One job is at the model at a time, or as many as it does at once. When one is done, its connection
+waits behind the others, and the one that has waited longest for a turn gets one job done; so
+nobody's flood of jobs keeps anybody else from the model for longer than one job of each connection.
 
 Within a connection the newest job goes first: whoever moved to another document waits for that one.
 A job that has been passed over `PASSES` times goes before newer ones. With `older` jobs before it
@@ -36,9 +36,16 @@ class Turns:
     """Whose turn it is. All methods belong to one event loop."""
 
     def __init__(self) -> None:
-        self._is_taken = False
+        self.at_once = 1
+        """So many jobs are at the model at the same time."""
+        self._taken = 0
         self._lines: dict[Hashable, list[_Waiting]] = {}
         """Jobs by connection, oldest first; the connection whose turn is next comes first."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a job that comes now need not wait."""
+        return self._taken < self.at_once
 
     @asynccontextmanager
     async def turn(self, connection: Hashable, ticket: Ticket) -> AsyncIterator[None]:
@@ -55,8 +62,8 @@ class Turns:
             self._next()
 
     async def _wait(self, connection: Hashable, ticket: Ticket) -> None:
-        if not self._is_taken:
-            self._is_taken = True
+        if self.is_free:
+            self._taken += 1
             return
         waiting = _Waiting(ticket, asyncio.get_running_loop().create_future())
         self._lines.setdefault(connection, []).append(waiting)
@@ -69,8 +76,8 @@ class Turns:
             raise
 
     def _next(self) -> None:
-        """Give the turn to whoever is next, if anybody waits."""
-        while self._lines:
+        """Give the turn to whoever is next, if anybody waits and there are not too many turns."""
+        while self._lines and self._taken <= self.at_once:
             connection = next(iter(self._lines))
             line = [each for each in self._lines.pop(connection) if _still_waits(each)]
             if line:
@@ -81,7 +88,7 @@ class Turns:
                     self._lines[connection] = line
                 chosen.turn.set_result(None)
                 return
-        self._is_taken = False
+        self._taken -= 1
 
 
 def _still_waits(waiting: _Waiting) -> bool:

@@ -51,10 +51,14 @@ class Client:
             EngineError: The address can't be one.
         """
         self.url, self._host, self._port, self._path, self._secure = _parts(url)
-        self._key, self._wait_s = key, wait_s
+        self._given, self._key, self._wait_s = url, key, wait_s
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._cancelled = False
+
+    def twin(self) -> "Client":
+        """The same address for another thread, which is stopped by itself."""
+        return Client(self._given, self._key, self._wait_s)
 
     @property
     def tells_key_to_others(self) -> bool:
@@ -140,8 +144,10 @@ class Client:
         while line := answer.readline(MOST_LINE):
             if len(line) == MOST_LINE:
                 raise RemoteError(f"{self.url} sends lines without an end: is it such an engine?")
+            # What has arrived is there to be read, also when the connection is shut down from here.
+            self._check()
             yield line
-        # A connection that is shut down from here looks like an answer that is over.
+        # An answer that is over looks like one whose connection was shut down.
         self._check()
 
     def _json(self, answer: http.client.HTTPResponse, path: str) -> Any:  # noqa: ANN401

@@ -46,13 +46,25 @@ NOT_OVER = "bans end a suggestion here, where a model in this process would writ
 
 
 class RemoteCompleter(Completer):
-    """A model elsewhere, ready for requests; one at a time."""
+    """A model elsewhere, ready for requests; one at a time, and its `twins` beside it."""
 
-    def __init__(self, engine: RemoteEngine, reading: Reading) -> None:
-        """Take an engine over; `close` frees it. `reading` is how fast it reads."""
+    def __init__(self, engine: RemoteEngine, reading: Reading, parallel: int = 1) -> None:
+        """Take an engine over; `close` frees it.
+
+        Args:
+            engine: The engine.
+            reading: How fast it reads.
+            parallel: How many requests it may get at once, from this one and its twins.
+        """
         super().__init__(engine, engine.known.tokenization, exact=False, reading=reading)
         self.drafter = None
         self.remote = engine
+        self._parallel = parallel
+
+    def twins(self) -> list[Completer]:
+        """See `Completer.twins`. What was found out is theirs, too; connections are their own."""
+        reading = self.prompts.reading
+        return [RemoteCompleter(self.remote.twin(), reading) for _ in range(self._parallel - 1)]
 
     def answer(
         self,
@@ -181,7 +193,7 @@ def load_remote(options: RemoteSection) -> RemoteCompleter:
         logger.info(LEFT_TO_RIGHT)
     engine = RemoteEngine(client, found, known)
     prepared = perf_counter()
-    completer = RemoteCompleter(engine, reading_of(engine))
+    completer = RemoteCompleter(engine, reading_of(engine), options.parallel)
     completer.loading_ms = {
         "load_model": 1e3 * (asked - started + perf_counter() - prepared),
         "load_tables": 1e3 * (prepared - asked),

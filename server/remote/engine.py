@@ -8,7 +8,7 @@ first answer that shows it: fields that an engine does not know are ignored by m
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import exp, log1p
 
 from healing.vocabulary import Vocabulary
@@ -20,7 +20,7 @@ from server.remote.discovery import Found
 from server.remote.events import DONE
 from server.remote.no_logits import NoLogits
 from server.remote.shapes import expected_from
-from server.remote.vocabulary import Known
+from server.remote.vocabulary import Known, twin_of
 
 REFUSALS = frozenset({400, 422})
 """What an engine answers to a form that it does not like, among other things."""
@@ -38,16 +38,25 @@ class NotForcedError(RemoteError):
     """The engine can't be made to begin an answer with given bytes."""
 
 
+@dataclass
+class _Forms:
+    """How an engine is told to begin, as far as that is found out."""
+
+    left: tuple[str, ...]
+    """Those that are not known to fail, best first."""
+    is_proven: bool = False
+    """Whether the first of them has worked."""
+
+
 class RemoteEngine(NoLogits):
     """A `TokenEngine` without logits. All methods but `cancel` belong to one thread at a time."""
 
-    def __init__(self, client: Client, found: Found, known: Known) -> None:
+    def __init__(
+        self, client: Client, found: Found, known: Known, forms: _Forms | None = None
+    ) -> None:
         """Take what was found out over."""
         self._client, self._found, self._known = client, found, known
-        self._forms: tuple[str, ...] = found.api.forms
-        """Those that are not known to fail, best first."""
-        self._is_proven = False
-        """Whether the first of them has worked."""
+        self._forms = forms or _Forms(found.api.forms)
         self._evaluated = self._passes = 0
         kind = known.kind
         self.info = ModelInfo(
@@ -66,6 +75,13 @@ class RemoteEngine(NoLogits):
             add_blank=known.add_blank,
             fill_in=known.fim.dialect if known.fim else None,
             remote=True,
+        )
+
+    def twin(self) -> "RemoteEngine":
+        """The same engine for another thread, which asks it at the same time."""
+        client = self._client.twin()
+        return RemoteEngine(
+            client, self._found, twin_of(self._known, client, self._found), self._forms
         )
 
     @property
@@ -111,11 +127,11 @@ class RemoteEngine(NoLogits):
     @property
     def can_force(self) -> bool:
         """Whether there may be a way to force an answer's beginning."""
-        return bool(self._forms)
+        return bool(self._forms.left)
 
     def forces_nothing(self) -> None:
         """Every form has failed, and asking without one has not: ask for none any more."""
-        self._forms = ()
+        self._forms.left = ()
 
     def encode(self, text: bytes) -> list[int]:
         """Text to ids. Everything is text: what spells a special token gets ordinary ids."""
@@ -133,15 +149,15 @@ class RemoteEngine(NoLogits):
             yield from self._pieces(ask, None)
             return
         refusal: RemoteError | None = None
-        forms = self._forms[:1] if self._is_proven else self._forms
-        for form in forms:
+        forms = self._forms
+        for form in forms.left[:1] if forms.is_proven else forms.left:
             try:
                 yield from self._after_forced(ask, form)
                 return
             except NotForcedError as error:
                 refusal = error
             except RemoteError as error:
-                if self._is_proven or error.status not in REFUSALS:
+                if forms.is_proven or error.status not in REFUSALS:
                     raise
                 refusal = NotForcedError(str(error), error.status)
         raise refusal or NotForcedError("this engine can't be made to begin with given text")
@@ -162,8 +178,7 @@ class RemoteEngine(NoLogits):
                     f"{self._client.url} ends before what {form} tells it to write"
                 )
             if common and not owed:
-                self._is_proven = True
-                self._forms = (form,)
+                self._forms.left, self._forms.is_proven = (form,), True
             text = piece.text[common:]
             logprobs = piece.logprobs
             if before and len(logprobs) == 1 and logprobs[0]:

@@ -10,7 +10,7 @@ Not here: how each engine is asked (`splitting`).
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -48,6 +48,12 @@ class LearnedVocabulary(Vocabulary):
         self._known: dict[int, tuple[bytes, TokenKind]]
         object.__setattr__(self, "_known", {})
 
+    def copy(self) -> "LearnedVocabulary":
+        """Another one that knows the same, and learns by itself. From any thread."""
+        other = LearnedVocabulary()
+        other._take(self._known.copy())
+        return other
+
     def learn(self, tokens: Iterable[tuple[int, bytes]], kind: TokenKind) -> None:
         """Take tokens in; what is known of one stays."""
         new = {token: (piece, kind) for token, piece in tokens if token not in self._known}
@@ -58,6 +64,9 @@ class LearnedVocabulary(Vocabulary):
                 f"the engine's tokenizer has a token {max(new, key=abs)}, which none has: set "
                 "midtoken.remote.tokenizer"
             )
+        self._take(new)
+
+    def _take(self, new: Mapping[int, tuple[bytes, TokenKind]]) -> None:
         self._known.update(new)
         size = max(self._known) + 1
         lengths, kinds = np.zeros(size, np.int64), np.full(size, TokenKind.UNUSED, np.uint8)

@@ -9,7 +9,7 @@ more requests, and healing goes back some tokens.
 import ctypes
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -178,32 +178,51 @@ def from_gguf(path: Path, model: str) -> Known:
 
 def from_engine(client: Client, found: Found) -> Known:
     """From the engine's own `/tokenize`. Raises RemoteError or EngineError if it has none."""
-    tokenizer: EngineTokenizer
-    if found.kind == "llama-server":
-        tokenizer = LlamaTokenizer(client)
-    elif found.kind == "vllm":
-        tokenizer = VllmTokenizer(client, found.model)
-    else:
-        raise EngineError(
-            f"{found.name} at {client.url} has no /tokenize that is known here: set "
-            "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
-        )
-    vocabulary = LearnedVocabulary()
-    served = ServedEncode(tokenizer.pieces, vocabulary, cuts_marks=tokenizer.finds_marks)
-    encode = RememberedEncode(served)
+    tokenizer, vocabulary = _tokenizer_of(client, found), LearnedVocabulary()
+    tokenization, prefetch = _served(tokenizer, vocabulary)
     learn_marks(tokenizer, vocabulary)
     fim = fim_tokens(_usual_marks(vocabulary), vocabulary, found.model)
     marks = fim.marks if fim else frozenset()
     return Known(
-        Tokenization(vocabulary, PrefixTrie.build(vocabulary), encode, None),
+        tokenization,
         "the engine's own",
         fim,
-        first_tokens(tokenizer, encode),
+        first_tokens(tokenizer, tokenization.encode),
         _ends(vocabulary) | marks,
         exact=False,
         whole=False,
-        prefetch=served.prefetch,
+        prefetch=prefetch,
     )
+
+
+def twin_of(known: Known, client: Client, found: Found) -> Known:
+    """The same for another thread. What an engine is asked for goes over that thread's client."""
+    vocabulary = known.tokenization.vocabulary
+    if not isinstance(vocabulary, LearnedVocabulary):
+        return known
+    tokenization, prefetch = _served(_tokenizer_of(client, found), vocabulary.copy())
+    return replace(known, tokenization=tokenization, prefetch=prefetch)
+
+
+def _tokenizer_of(client: Client, found: Found) -> EngineTokenizer:
+    if found.kind == "llama-server":
+        return LlamaTokenizer(client)
+    if found.kind == "vllm":
+        return VllmTokenizer(client, found.model)
+    raise EngineError(
+        f"{found.name} at {client.url} has no /tokenize that is known here: set "
+        "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
+    )
+
+
+def _served(
+    tokenizer: EngineTokenizer, vocabulary: LearnedVocabulary
+) -> tuple[Tokenization, Callable[[Iterable[bytes]], None]]:
+    """A tokenizer behind HTTP, and what is told which lines will be encoded."""
+    served = ServedEncode(tokenizer.pieces, vocabulary, cuts_marks=tokenizer.finds_marks)
+    encode = RememberedEncode(served)
+    trie = PrefixTrie.build(vocabulary)
+    return Tokenization(vocabulary, trie, encode, None), served.prefetch
 
 
 def _usual_marks(vocabulary: Vocabulary) -> dict[str, int]:

@@ -111,6 +111,43 @@ async def test_cancelled_just_as_its_turn_comes():
     assert order == ["C"]
 
 
+async def test_several_at_once():
+    """As many as there may be; each that ends makes room for one, and all of them end."""
+    turns, running, ends = Turns(), [], {}
+    turns.at_once = 2
+
+    async def work(name: str) -> None:
+        async with turns.turn(name[0], Ticket()):
+            running.append(name)
+            ends[name] = asyncio.Event()
+            await ends[name].wait()
+            running.remove(name)
+
+    tasks = [asyncio.ensure_future(work(name)) for name in ("A1", "A2", "A3", "B1")]
+    await settle()
+    assert running == ["A1", "A2"]
+    assert not turns.is_free
+
+    ends["A2"].set()
+    await settle()
+    assert running == ["A1", "B1"]
+    ends["A1"].set()
+    await settle()
+    assert running == ["B1", "A3"]
+
+    turns.at_once = 1  # another model, which does one at a time
+    last = asyncio.ensure_future(work("C1"))
+    ends["B1"].set()
+    await settle()
+    assert running == ["A3"]
+    ends["A3"].set()
+    await settle()
+    assert running == ["C1"]
+    ends["C1"].set()
+    await asyncio.gather(*tasks, last)
+    assert turns.is_free
+
+
 @given(st.lists(st.sampled_from(["step", "cancel", "A", "A", "A", "B", "C"]), max_size=60))
 def test_nobody_starves(actions):
     """However jobs come, one waits for a bounded number of turns: of others, and of its own."""

@@ -92,3 +92,71 @@ async def test_a_job_that_has_given_way_is_forgotten():
 
     assert worker._giving_way == set()
     worker.close()
+
+
+class TestSeveral:
+    async def test_they_work_at_the_same_time(self):
+        """Each with its own; what comes later waits for one of them."""
+        both = threading.Barrier(2, timeout=9)
+        worker: Worker[Owned] = Worker()
+        await worker.load(Owned)
+        worker.add([Owned()])
+
+        def meet(owned: Owned) -> Owned:
+            both.wait()
+            return owned
+
+        found = await asyncio.gather(*(worker.submit(Ticket(), meet) for _ in range(4)))
+        assert len(set(found)) == 2
+        assert set(found) == {*await asyncio.gather(*worker.each(lambda owned: owned))}
+        worker.close()
+
+    async def test_one_is_stopped(self):
+        """The job whose ticket is cancelled, and no other one."""
+
+        class Stopped(Owned):
+            def __init__(self) -> None:
+                self.stopped = threading.Event()
+
+            def cancel(self) -> None:
+                self.stopped.set()
+
+        first, second = Stopped(), Stopped()
+        worker: Worker[Stopped] = Worker()
+        await worker.load(lambda: first)
+        worker.add([second])
+        tickets = [Ticket(), Ticket()]
+        both = threading.Barrier(3, timeout=9)
+
+        def work(owned: Stopped) -> None:
+            both.wait()
+            owned.stopped.wait(9)
+
+        jobs = [worker.submit(ticket, work) for ticket in tickets]
+        await asyncio.to_thread(both.wait)
+        worker.cancel(tickets[1])
+        await jobs[1]
+        assert (first.stopped.is_set(), second.stopped.is_set()) == (False, True)
+        worker.cancel(tickets[0])
+        await jobs[0]
+        worker.close()
+
+    async def test_another_one_is_loaded(self):
+        """All of the old ones are closed, and their threads end."""
+        closed: list[Owned] = []
+
+        class Closed(Owned):
+            def close(self) -> None:
+                closed.append(self)
+
+        worker: Worker[Owned] = Worker()
+        await worker.load(Closed)
+        worker.add([Closed(), Closed()])
+        threads = [one._thread for one in worker._all]
+        await worker.load(Owned)
+        for thread in threads[1:]:
+            await asyncio.to_thread(thread.join, 9)
+        assert len(set(closed)) == 3
+        assert [thread.is_alive() for thread in threads] == [True, False, False]
+        assert len(worker.each(lambda owned: owned)) == 1
+        worker.close()
