@@ -24,7 +24,7 @@ from server.fitting_names import fitting_names
 from server.name_index import NameIndex
 from server.name_kinds import Kind, NameKinds
 from server.names import word_bytes, word_start
-from server.ranking import Ranking, RankOptions, rank
+from server.ranking import Ranking, RankOptions, rank, why_not
 from server.snapshot import Snapshot
 
 MOST = 10
@@ -120,11 +120,14 @@ def list_names(
         limits: How much may be done.
 
     Returns:
-        None if there are no names, or if it would take more than the limits.
+        None if there are no names, if it would take more than the limits, or if the model can't
+        rank them.
 
     Raises:
         Cancelled: `cancel` was called.
     """
+    if why_not(completer):
+        return None
     text, cursor, language = snapshot.text, snapshot.cursor, snapshot.language
     word = text[word_start(text, cursor, language) : cursor]
     known = sources.index.at(snapshot, others, DOCUMENT_BYTES)

@@ -170,7 +170,8 @@ def rank(
     """
     started = perf_counter()
     engine = completer.engine
-    _check(completer)
+    if reason := why_not(completer):
+        raise EngineError(f"names can't be ranked by {engine.info.name}: {reason}")
     prompt = completer.prompt_at(snapshot, options.completion)
     start = word_start(snapshot.text, snapshot.cursor, snapshot.language)
     word = snapshot.text[start : snapshot.cursor]
@@ -219,23 +220,21 @@ def rank(
     )
 
 
-def _check(completer: Completer) -> None:
+def why_not(completer: Completer) -> str | None:
+    """Why a model can't rank names, and what to do; None if it can."""
     info = completer.engine.info
     if info.remote:
-        raise EngineError(
-            f"names can't be ranked by {info.name}: an engine elsewhere gives no probabilities of "
-            "all tokens; rank with a model in this process"
+        return (
+            "an engine elsewhere gives no probabilities of all tokens; rank with a model in this "
+            "process"
         )
     if not completer.exact:
-        raise EngineError(
-            f"names can't be ranked by {info.name}: exact healing does not know "
-            f"{info.vocabulary_type} vocabularies; choose another model"
+        return (
+            f"exact healing does not know {info.vocabulary_type} vocabularies; choose another model"
         )
     if not info.trees:
-        raise EngineError(
-            f"names can't be ranked by {info.name}: its memory can't be cut, so it evaluates no "
-            "trees; choose another model"
-        )
+        return "its memory can't be cut, so it evaluates no trees; choose another model"
+    return None
 
 
 def _sorted_out(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from server.completion_options import CompletionOptions
 from server.errors import Cancelled
+from server.name_index import NameIndex
 from server.name_list import (
     MOST,
     UNLIKELY,
@@ -122,9 +123,15 @@ class TestLists:
     @pytest.mark.parametrize(
         "arguments", [{"architecture": "mamba"}, {"vocabulary": "unigram"}], ids=str
     )
-    def test_models_that_cannot(self, load_tiny, arguments):
-        """They have no names, and nothing fails."""
-        assert listed(load_tiny(**arguments), at(b"re"), b"ader") is None
+    def test_models_that_cannot(self, load_tiny, arguments, monkeypatch):
+        """They have no names, and no document is read for it."""
+        sources = NameSources()
+        monkeypatch.delattr(NameIndex, "at")
+        names = list_names(
+            load_tiny(**arguments), sources, at(b"re"), (), (b"ader",), CompletionOptions(), ENOUGH
+        )
+
+        assert names is None
 
     def test_cancelled(self, load_tiny):
         """It is told, and not taken for a model that can't."""
