@@ -179,7 +179,7 @@ def _settle(
     queues: dict[int, list[int]] = {}
     checked = 0
     while checked < CHECKS:
-        contenders = _twolargest(upper)
+        contenders = _two_largest(upper)
         leader, second = contenders
         if lower[leader] > 0 and (second is None or lower[leader] >= upper[second]):
             return leader
@@ -234,7 +234,7 @@ def largest(
     return indices[np.argsort(-shares, kind="stable")]
 
 
-def _twolargest(values: NDArray[np.float64]) -> tuple[int, int | None]:
+def _two_largest(values: NDArray[np.float64]) -> tuple[int, int | None]:
     """Indices of the largest value and of the next one (None if there is only one value)."""
     first = int(np.argmax(values))
     if len(values) < 2:
