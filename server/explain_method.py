@@ -20,13 +20,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 from server.backend import Backend
 from server.errors import MidtokenError
 from server.explain_page.facts import gather
 from server.explain_page.page import page
+from server.lsp_items import Place, place_of
 from server.report import Completion
 from server.service_request import Request
 
@@ -36,9 +37,6 @@ EXPLAIN = "midtoken/explain"
 
 Last = tuple[Request, Completion]
 """A request, and what was answered."""
-
-Place = tuple[str, types.Position]
-"""A document's address, and where in it."""
 
 
 def bind_explain_methods(
@@ -111,20 +109,4 @@ def bind_explain_methods(
 
     @server.feature(EXPLAIN)
     async def explain(params: Any) -> dict[str, str]:  # noqa: ANN401 (any JSON)
-        return await explained(_place(params))
-
-
-def _place(params: object) -> Place | None:
-    """The place in a request's parameters; None if there is none.
-
-    Raises JsonRpcInvalidParams for numbers that no place has.
-    """
-    uri = getattr(getattr(params, "textDocument", None), "uri", None)
-    position = getattr(params, "position", None)
-    line, character = getattr(position, "line", None), getattr(position, "character", None)
-    if not (isinstance(uri, str) and isinstance(line, int) and isinstance(character, int)):
-        return None
-    try:
-        return uri, types.Position(line, character)
-    except ValueError as error:  # a number that the protocol does not know
-        raise JsonRpcInvalidParams(str(error)) from error
+        return await explained(place_of(params))

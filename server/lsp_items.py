@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.uris import to_fs_path
 
 from healing.sampling import Sampling
@@ -48,6 +49,9 @@ FILTERS = {
 LABEL_LENGTH = 60
 """Characters of a label in a completion menu."""
 
+Place = tuple[str, types.Position]
+"""A document's address, and where in it."""
+
 
 def lsp_range(document: Document, start: int, end: int) -> types.Range:
     """The range between two byte offsets, in the client's position encoding."""
@@ -60,6 +64,22 @@ def lsp_range(document: Document, start: int, end: int) -> types.Range:
 def position_of(position: types.Position) -> Position:
     """A protocol position as ours."""
     return Position(position.line, position.character)
+
+
+def place_of(params: object) -> Place | None:
+    """The place in the parameters of a request of our own; None if there is none.
+
+    Raises JsonRpcInvalidParams for numbers that no place has.
+    """
+    uri = getattr(getattr(params, "textDocument", None), "uri", None)
+    position = getattr(params, "position", None)
+    line, character = getattr(position, "line", None), getattr(position, "character", None)
+    if not (isinstance(uri, str) and isinstance(line, int) and isinstance(character, int)):
+        return None
+    try:
+        return uri, types.Position(line, character)
+    except ValueError as error:  # a number that the protocol does not know
+        raise JsonRpcInvalidParams(str(error)) from error
 
 
 def folder_of(uri: str | None) -> Path | None:

@@ -32,6 +32,7 @@ from server.backend import Backend
 from server.completer import Completer
 from server.errors import Cancelled, MidtokenError
 from server.fitting_names import fitting_names
+from server.lsp_items import place_of
 from server.name_index import NameIndex
 from server.ranking import Ranking, RankOptions, rank
 from server.service_request import Request
@@ -67,7 +68,9 @@ def bind_rank_method(
 
     @server.feature(RANK)
     async def ranked(params: Any) -> dict[str, Any] | None:  # noqa: ANN401 (any JSON)
-        place, labels, options = _place(params), _labels(params), _options(params)
+        place, labels, options = place_of(params), _labels(params), _options(params)
+        if place is None:
+            raise JsonRpcInvalidParams(f"{RANK} needs a textDocument and a position")
         if not backend.is_ready:
             return {"problem": backend.status.message or "the model is not loaded yet"}
         try:
@@ -110,18 +113,6 @@ def bind_rank_method(
 
 def _others(opened: Sequence[Snapshot], own: Snapshot) -> list[Snapshot]:
     return [document for document in opened if document.uri != own.uri]
-
-
-def _place(params: object) -> tuple[str, types.Position]:
-    uri = getattr(getattr(params, "textDocument", None), "uri", None)
-    position = getattr(params, "position", None)
-    line, character = getattr(position, "line", None), getattr(position, "character", None)
-    if not (isinstance(uri, str) and isinstance(line, int) and isinstance(character, int)):
-        raise JsonRpcInvalidParams("midtoken/rank needs a textDocument and a position")
-    try:
-        return uri, types.Position(line, character)
-    except ValueError as error:  # a number that the protocol does not know
-        raise JsonRpcInvalidParams(str(error)) from error
 
 
 def _labels(params: object) -> Sequence[str | bytes] | None:
