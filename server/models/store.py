@@ -22,7 +22,14 @@ from filelock import FileLock, Timeout
 
 from server.errors import ModelError
 from server.models.catalog import CATALOG, Model, ModelFile
-from server.models.files import Progress, in_all, megabytes, no_progress, sha256_of
+from server.models.files import (
+    Progress,
+    flush_to_disk,
+    in_all,
+    megabytes,
+    no_progress,
+    sha256_of,
+)
 from server.plain_files import MISSING, fault_of, shortened
 
 GGUF_MAGIC = b"GGUF"
@@ -225,6 +232,7 @@ def write_record(file: ModelFile, record: Record) -> None:
     """Write the record. Raises OSError."""
     text = json.dumps(asdict(record), indent=2) + "\n"
     record_path(file).write_text(text, encoding="utf-8")
+    flush_to_disk(record_path(file))
 
 
 def _resolve_model(model: Model) -> Path:

@@ -195,15 +195,30 @@ class TestWrongContent:
 
         assert left_over(home) == []
 
-    def test_wrong_beginning_is_deleted_once(self, hub: FakeHub, toy: Model):
-        """A damaged beginning fails one pull; the next one starts over."""
+    @pytest.mark.parametrize("size", [1000, len(CONTENT)])
+    def test_a_wrong_beginning(self, hub: FakeHub, toy: Model, size: int):
+        """What a power cut has left of an earlier pull: all is fetched again, which is told."""
         part = store.part_path(toy.files[0], SHA256)
         part.parent.mkdir(parents=True)
-        part.write_bytes(b"x" * 1000)
+        part.write_bytes(bytes(size))
+        told: list[str] = []
+
+        assert pull(toy, tell=told.append).read_bytes() == CONTENT
+        assert len(told) == 1
+        assert "was damaged; fetching all of it again" in told[0]
+        assert hub.ranges[-1] is None
+
+    def test_a_wrong_beginning_of_wrong_bytes(self, hub: FakeHub, toy: Model, home: Path):
+        """It is tried once more, and not for ever."""
+        part = store.part_path(toy.files[0], SHA256)
+        part.parent.mkdir(parents=True)
+        part.write_bytes(bytes(1000))
+        hub.content = CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])
         with pytest.raises(DownloadError, match="was deleted"):
             pull(toy)
 
-        assert pull(toy).read_bytes() == CONTENT
+        assert len(hub.ranges) == 2
+        assert left_over(home) == []
 
     def test_too_long_a_beginning(self, hub: FakeHub, toy: Model):
         """A beginning that is longer than the file is thrown away."""
