@@ -6,6 +6,7 @@ What is on the page: `explain_page`. The same as text on a terminal: `midtoken c
 import os
 import sys
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -45,10 +46,22 @@ def run_explain(location: str, options: ExplainArguments) -> None:
     if out == "-":
         sys.stdout.buffer.write(written)
         return
-    Path(out).write_bytes(written)
+    _write(Path(out), written)
     click.echo(out)
     if options["open_page"] and not webbrowser.open(Path(out).resolve().as_uri()):
         click.echo("no browser could be started: open the file yourself", err=True)
+
+
+def _write(path: Path, page: bytes) -> None:
+    """Write a page; if that fails, half of one does not stay. Raises DocumentError."""
+    try:
+        path.write_bytes(page)
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink()
+        raise DocumentError(
+            f"{path} can't be written ({error.strerror}): choose another name for --out"
+        ) from error
 
 
 def check_replaceable(path: Path) -> None:

@@ -29,7 +29,7 @@ import platformdirs
 
 from server import __version__
 from server.options import Options
-from server.private_files import make_private, read_private, write_private
+from server.private_files import delete_unfinished, make_private, read_private, write_private
 
 LONGEST_SOCKET_PATH = 100
 """Bytes: 108 on Linux, 104 on macOS, with the zero at the end."""
@@ -85,6 +85,7 @@ class Place:
 
     def announce(self, address: Address) -> None:
         """Tell editors where the server is. Raises OSError."""
+        delete_unfinished(self.folder)
         write_private(self._file, json.dumps(asdict(address)).encode())
 
     def withdraw(self, address: Address) -> None:

@@ -12,6 +12,7 @@ What is not here: commands and the status, which every client gets (`language_se
 import asyncio
 import logging
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -75,6 +76,9 @@ class Notes:
     def __init__(self) -> None:
         self.tally = stats.Tally()
         self._timer: asyncio.TimerHandle | None = None
+        self._lock = threading.Lock()
+        self._unwritten: stats.Days = {}
+        """What the disk has refused so far."""
 
     def changed(self) -> None:
         """Something was counted: write it soon."""
@@ -85,14 +89,21 @@ class Notes:
             )
 
     def write(self) -> None:
-        """Write everything now; where that fails, the log says so and the numbers are lost."""
+        """Write everything now; where that fails, the log says so once, and it is tried again."""
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
-        try:
-            stats.add(self.tally.take())
-        except OSError as error:
-            logger.warning("what became of suggestions can't be written down: %s", error)
+        with self._lock:
+            was_refused = bool(self._unwritten)
+            self._unwritten = stats.together(self._unwritten, self.tally.take())
+            try:
+                stats.add(self._unwritten)
+                self._unwritten = {}
+            except OSError as error:
+                if not was_refused:
+                    problem = "what became of suggestions can't be written down"
+                    reason = error.strerror or error
+                    logger.warning("%s: %s (%s)", stats.default_file(), problem, reason)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,15 @@ import errno
 import os
 import stat
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
 UNFINISHED = ".part"
 """So the names of files end that are being written, or were when a process ended."""
+
+HOUR_S = 3600.0
+"""A file that is still unfinished after so long was left behind by a process that has ended."""
 
 
 def make_private(folder: Path) -> None:
@@ -56,6 +61,9 @@ def read_private(path: Path, limit: int) -> bytes:
 def write_private(path: Path, *content: bytes | memoryview) -> None:
     """Put a file that only this user can read in a place, in one step. Raises OSError.
 
+    Nothing is flushed to the disk: after a power cut the file may be empty, cut or full of zeros,
+    and whoever reads it must see that.
+
     Args:
         path: Where the file is then; an earlier one makes room.
         content: Its parts, in order.
@@ -70,3 +78,16 @@ def write_private(path: Path, *content: bytes | memoryview) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def delete_unfinished(folder: Path) -> None:
+    """Delete what processes that were killed have left in a folder that nobody else writes to.
+
+    The clock may have been set since: what seems to be an hour from the future is as old.
+    """
+    now = time.time()
+    with suppress(OSError):
+        for path in folder.glob(f"*{UNFINISHED}"):
+            with suppress(OSError):
+                if abs(now - path.lstat().st_mtime) > HOUR_S:
+                    path.unlink()

@@ -5,8 +5,9 @@ those of the protocol library, which do at its lower levels, are cut off.
 """
 
 import logging
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pygls.exceptions import JsonRpcException
@@ -42,6 +43,21 @@ class SaidAlready(logging.Filter):
 _SAID_ALREADY = SaidAlready()
 
 
+class LogFile(logging.FileHandler):
+    """A log file whose disk may fill up: that is said once, and lines are missing meanwhile."""
+
+    _said = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the library's name)
+        """Say on standard error what the disk said; the library would print a traceback a line."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+        elif not self._said:
+            self._said = True
+            print(f"midtoken: {_unwritable(self.baseFilename, error)}", file=sys.stderr, flush=True)
+
+
 def prepare_log() -> None:
     """Leave out what is said already; may be called again."""
     logging.getLogger("pygls.protocol.json_rpc").addFilter(_SAID_ALREADY)
@@ -58,16 +74,21 @@ def set_log(options: LoggingSection) -> str | None:
         if handler.baseFilename == path:
             return None
         root.removeHandler(handler)
-        handler.close()
+        with suppress(OSError):  # its disk is full, which was said
+            handler.close()
     if path is None:
         return None
     try:
-        handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+        handler = LogFile(path, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        return f"the log file {path} can't be written ({error.strerror}): choose another"
+        return _unwritable(path, error)
     handler.setFormatter(VisibleFormatter(FORMAT))
     root.addHandler(handler)
     return None
+
+
+def _unwritable(path: str, error: OSError) -> str:
+    return f"the log file {path} can't be written ({error.strerror}): choose another"
 
 
 @contextmanager

@@ -27,7 +27,7 @@ import numpy as np
 
 from server.engine import ROOT, ModelInfo, TokenEngine
 from server.engine.table_cache import default_folder
-from server.private_files import write_private
+from server.private_files import delete_unfinished, write_private
 
 STEPS = (80, 160, 320, 640, 1280, 2400)
 """Prompt budgets in tokens: some ten lines of code, with which suggestions begin to make sense, to
@@ -151,6 +151,7 @@ def remember(info: ModelInfo, threads: int, prefill: float, file: Path | None = 
     known = {**_read(file), _key(info, threads): round(prefill, 1)}
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
+        delete_unfinished(file.parent)
         write_private(file, json.dumps(known, indent=2, sort_keys=True).encode())
 
 

@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from server.engine import table_cache
 from server.models.files import SPARE_BYTES, megabytes
-from server.private_files import UNFINISHED, make_private, write_private
+from server.private_files import HOUR_S, UNFINISHED, delete_unfinished, make_private, write_private
 
 logger = logging.getLogger("midtoken.state_store")
 
@@ -53,8 +53,6 @@ PROMPTS = 2
 
 MONTH_S = 30 * 86400.0
 """A state that nobody has used for so long is deleted."""
-HOUR_S = 3600.0
-"""A file that is still unfinished after so long was left behind by a process that has ended."""
 
 _MAGIC = b"midtoken state 1"
 _HEAD = struct.Struct("<16s32s32sQQ")
@@ -262,16 +260,19 @@ class StateStore:
 
     def _clear_up(self, needed: int) -> None:
         """Delete what is too old, and what was used longest ago until `needed` bytes fit."""
+        delete_unfinished(self._folder)
         now = time.time()
-        for path in self._folder.glob(f"*{UNFINISHED}"):
-            with suppress(OSError):
-                if path.lstat().st_mtime < now - HOUR_S:
-                    path.unlink()
-        files = sorted(files_in(self._folder), key=lambda found: found[1].st_mtime)
+
+        def last_use(found: tuple[Path, os.stat_result]) -> tuple[bool, float]:
+            """Files from the future come first: the clock was wrong, and nobody knows their age."""
+            used = found[1].st_mtime
+            return used <= now + HOUR_S, used
+
+        files = sorted(files_in(self._folder), key=last_use)
         total = needed + sum(status.st_size for _, status in files)
         for path, status in files:
             if status.st_mtime >= now - MONTH_S and total <= self._limit:
-                break
+                continue
             with suppress(OSError):
                 path.unlink()
             with self._lock:

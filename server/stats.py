@@ -19,8 +19,6 @@ What is not here: when an editor says so (`own_methods`).
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -30,6 +28,8 @@ from pathlib import Path
 from filelock import FileLock
 
 from server.models import store
+from server.models.files import flush_to_disk
+from server.private_files import UNFINISHED
 
 LANGUAGE_LENGTH = 40
 """Characters of a language's name that are kept: clients may send anything."""
@@ -135,12 +135,17 @@ def add(new: Days, file: Path | None = None) -> None:
     if not new:
         return
     with _locked(file) as path:
-        days = read(path)
-        for day, languages in new.items():
-            for language, counted in languages.items():
-                known = days.setdefault(day, {})
-                known[language] = known.get(language, Counted()) + counted
-        _write(path, days)
+        _write(path, together(read(path), new))
+
+
+def together(days: Days, more: Days) -> Days:
+    """The numbers of both."""
+    added = {day: dict(languages) for day, languages in days.items()}
+    for day, languages in more.items():
+        known = added.setdefault(day, {})
+        for language, counted in languages.items():
+            known[language] = known.get(language, Counted()) + counted
+    return added
 
 
 def reset(file: Path | None = None) -> None:
@@ -184,12 +189,17 @@ def _locked(file: Path | None) -> Iterator[Path]:
 
 
 def _write(path: Path, days: Days) -> None:
-    """Put the whole file in place in one step: a reader sees the old or the new one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    """Put the whole file in place in one step: a reader sees the old or the new one.
+
+    So does whoever starts the machine again after a power cut. Only one process writes at a time.
+    """
+    unfinished = path.with_suffix(UNFINISHED)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
+        unfinished.touch(0o600)
+        with unfinished.open("w", encoding="utf-8") as out:
             json.dump(as_json(days), out, indent=1)
-        Path(temporary).replace(path)
+        flush_to_disk(unfinished)
+        unfinished.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise

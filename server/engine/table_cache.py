@@ -25,7 +25,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from server.private_files import write_private
+from server.private_files import delete_unfinished, write_private
 
 HEAD_BYTES = 1 << 16
 _HASH_BYTES = 32
@@ -90,6 +90,7 @@ def store(model: Path, block: bytes, entry: Entry, folder: Path, version: int) -
         with model.open("rb") as file:
             path = _entry_path(folder, file.read(HEAD_BYTES), version)
         folder.mkdir(parents=True, exist_ok=True)
+        delete_unfinished(folder)
         write_private(path, hashlib.sha256(payload).digest(), payload)
 
 

@@ -161,6 +161,25 @@ class TestNotes:
         assert stats.by_language(stats.read(file)) == {"python": Counted(1)}
         assert "secret" not in file.read_text()
 
+    async def test_written_later(self, handlers, monkeypatch, file, caplog):
+        """What a disk has refused is said once, kept, and written with what comes next."""
+        monkeypatch.setattr(stats, "default_file", lambda: file)
+        bound, notes = handlers
+        shown = SimpleNamespace(textDocument=SimpleNamespace(uri="file:///a.py"))
+        file.parent.write_text("in the folder's place")
+        for _ in range(2):
+            bound[DID_SHOW](shown)
+            notes.write()
+        assert [record.message for record in caplog.records] == [
+            f"{file}: what became of suggestions can't be written down (File exists)"
+        ]
+
+        file.parent.unlink()
+        bound[DID_SHOW](shown)
+        notes.write()
+        notes.write()
+        assert stats.by_language(stats.read(file)) == {"python": Counted(3)}
+
 
 class TestCommand:
     @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.private_files import HOUR_S
 from server.state_store import (
-    HOUR_S,
     MONTH_S,
     PROMPTS,
     StateStore,
@@ -25,6 +25,11 @@ from tests.server.states.stores import (
     only_file,
     state_of,
 )
+
+
+def only_newest(folder):
+    """The state that was used last."""
+    return max(files_in(folder), key=lambda found: found[1].st_mtime)[0]
 
 
 class TestFinding:
@@ -292,6 +297,25 @@ class TestBounds:
             True,
         ]
         assert found(store, TOKENS)[0] == len(TOKENS)
+
+    def test_files_from_the_future(self, open_store, folder):
+        """The clock was wrong when they were written: they are used, and are the first to go."""
+        store = open_store(limit=3500)
+        for name in "abc":
+            store.write(name, [ord(name), 1, 2, 3], state_of(1))
+        ahead = only_newest(folder)
+        os.utime(ahead, (0, time.time() + 400 * MONTH_S))
+        half = folder / "x.part"
+        half.write_bytes(b"?")
+        os.utime(half, (0, time.time() + 2 * HOUR_S))
+        later = open_store(limit=3500)
+
+        assert not half.exists()
+        assert found(later, [ord("c"), 1, 2, 3])[1] is not None
+        os.utime(ahead, (0, time.time() + 400 * MONTH_S))
+        later.write("d", TOKENS, state_of(2))
+        assert not ahead.exists()
+        assert len(files_in(folder)) == 3
 
     def test_a_smaller_limit(self, open_store, folder):
         """It counts from the start."""
