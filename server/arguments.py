@@ -45,6 +45,7 @@ class RemoteArguments(TypedDict):
     remote_model: str
     remote_key_file: str
     remote_tokenizer: str
+    remote_timeout: float
 
 
 class DoctorArguments(EngineArguments, RemoteArguments):
@@ -70,7 +71,7 @@ class CompleteArguments(RequestArguments, RemoteArguments):
     stream: bool
 
 
-class ExplainArguments(RequestArguments):
+class ExplainArguments(RequestArguments, RemoteArguments):
     """Options of `midtoken explain`."""
 
     out: str

@@ -89,6 +89,7 @@ def complete(location: str, **options: Unpack[CompleteArguments]) -> None:
 @click.option("--open", "open_page", is_flag=True, help="Open it in a browser.")
 @request_options
 @engine_options
+@remote_options
 def explain(location: str, **options: Unpack[ExplainArguments]) -> None:
     """Write a page that shows how a completion comes about: tokens, healing, probabilities.
 

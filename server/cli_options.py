@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from server.errors import UsageError
 from server.models.catalog import DEFAULT_MODEL
 
 HEALING_METHODS = ("exact", "align", "one", "off")
@@ -104,8 +105,26 @@ def remote_options(command: Command) -> Command:
             metavar="PATH",
             help="The model's tokenizer.json or GGUF file; without it, the engine is asked.",
         ),
+        click.option(
+            "--remote-timeout",
+            type=click.FloatRange(0, 3600, min_open=True),
+            default=60.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="So long it may say nothing.",
+        ),
     ]
     return with_options(options, command)
+
+
+def no_remote_option(why: str) -> Callable[[Command], Command]:
+    """`--remote` of a command that no engine elsewhere can serve: it says why, and what to do."""
+
+    def refuse(_: click.Context, __: click.Parameter, given: str | None) -> None:
+        if given is not None:
+            raise UsageError(why)
+
+    return click.option("--remote", hidden=True, expose_value=False, callback=refuse)
 
 
 def request_options(command: Command) -> Command:

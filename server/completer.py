@@ -44,7 +44,9 @@ logger = logging.getLogger("midtoken.completer")
 LEFT_TO_RIGHT = "this model has no fill-in-the-middle tokens: text after the cursor is not used"
 """Said once for a loaded model: in the log, and with its first completion."""
 
-ONE_ONLY = "only exact healing finds several continuations: there is one"
+ONE_ONLY = (
+    "only exact healing, by a model on this machine, finds several continuations: there is one"
+)
 """Said where more were asked for."""
 
 REMEMBERED_HEADS = 4

@@ -19,7 +19,7 @@ from click.core import ParameterSource
 
 from healing.sampling import Sampling
 from server.arguments import CompleteArguments, EngineArguments, RequestArguments
-from server.completer import Completer, load_completer
+from server.completer import ONE_ONLY, Completer, load_completer
 from server.completion_options import CompletionOptions
 from server.engine import Lora
 from server.engine.llama_advice import warn_of
@@ -32,6 +32,7 @@ from server.models import store
 from server.models.catalog import CATALOG
 from server.option_sections import RemoteSection
 from server.remote.arguments import remote_of, settings_of
+from server.remote.silence import told_if_slow
 from server.report import Completion, percent
 from server.snapshot import Snapshot, language_of, offset_at, parse_location, read_document
 from server.via_server import complete_via_server, completion_settings, server_settings
@@ -61,7 +62,7 @@ def run_completion(location: str, options: CompleteArguments) -> None:
         answer = asyncio.run(complete_via_server(snapshot, settings, options["server"]))
         _print_answer(answer, candidates=request.candidates, as_json=options["as_json"])
         return
-    file = None if remote else model_path(options["model_name"], yes=options["yes"])
+    load = loader_of(options, engine, remote, snapshot.language, request)
     streamed = bytearray()
 
     def stream(text: str) -> None:
@@ -72,14 +73,11 @@ def run_completion(location: str, options: CompleteArguments) -> None:
             output.flush()
 
     def work(completers: list[Completer]) -> Completion:
-        if remote is not None:
-            completer = load_elsewhere(completers, remote, snapshot.language, request)
-        else:
-            assert file is not None
-            completer = load(completers, file, engine, snapshot.language, request)
+        completer = load(completers)
         return completer.complete(snapshot, request, stream if options["stream"] else None)
 
-    completion = interruptible(work)
+    with told_if_slow(remote):
+        completion = interruptible(work)
     text = completion.items[0].text if completion.items else ""
     if options["as_json"]:
         _print_json(completion.as_json())
@@ -190,39 +188,43 @@ def _shares(given: str) -> tuple[float, ...]:
     return shares
 
 
-def load(
-    completers: list[Completer],
-    path: Path,
+def loader_of(
+    options: EngineArguments,
     engine: EngineOptions,
+    remote: RemoteSection | None,
     language: str,
     request: CompletionOptions,
-) -> Completer:
-    """Load a model for a request, and what its document's language needs.
+) -> Callable[[list[Completer]], Completer]:
+    """What loads the model of a request, and what its document's language needs.
+
+    A model's file is here then: whoever has to fetch it is asked now.
 
     Args:
-        completers: The list of `interruptible`.
-        path: The model's file.
-        engine: How it is run.
+        options: The command line's.
+        engine: How a model is run in this process.
+        remote: The engine elsewhere, if one is named.
         language: The document's.
         request: The request's options.
+
+    Returns:
+        Takes the list of `interruptible`.
     """
-    if request.grammar != "off":
-        prepare(language)
-    warn_of(engine)
-    completers.append(load_completer(path, engine))
-    return completers[-1]
+    file = None if remote else model_path(options["model_name"], yes=options["yes"])
 
+    def load(completers: list[Completer]) -> Completer:
+        if request.grammar != "off":
+            prepare(language)
+        if file is not None:
+            warn_of(engine)
+            completers.append(load_completer(file, engine))
+        else:
+            from server.remote.completer import load_remote
 
-def load_elsewhere(
-    completers: list[Completer], remote: RemoteSection, language: str, request: CompletionOptions
-) -> Completer:
-    """The same with an engine elsewhere."""
-    from server.remote.completer import load_remote
+            assert remote is not None
+            completers.append(load_remote(remote))
+        return completers[-1]
 
-    if request.grammar != "off":
-        prepare(language)
-    completers.append(load_remote(remote))
-    return completers[-1]
+    return load
 
 
 _Result = TypeVar("_Result")
@@ -311,8 +313,8 @@ def _print_answer(answer: dict[str, Any], *, candidates: int, as_json: bool) -> 
 
 
 def _tell(notes: Sequence[str], empty_reason: str | None) -> None:
-    """Why there is no suggestion; notes, too, where a person reads along."""
-    for note in notes if sys.stderr.isatty() else ():
+    """Why there is no suggestion, or one alone; other notes, too, where a person reads along."""
+    for note in notes if sys.stderr.isatty() else set(notes) & {ONE_ONLY}:
         click.secho(visible(note), dim=True, err=True)
     if empty_reason:
         click.secho(visible(f"no suggestion: {empty_reason}"), dim=True, err=True)

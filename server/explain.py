@@ -215,11 +215,8 @@ def _print_costs(console: Console, completion: Completion) -> None:
         for name, value in completion.timing_ms.items()
     ]
     print_row(console, "time", ", ".join(times) or "not measured")
-    print_row(
-        console,
-        "model",
-        f"{model.name} ({model.description}, {megabytes(model.size_bytes)})",
-    )
+    size = f", {megabytes(model.size_bytes)}" if model.size_bytes else ""  # not all engines tell
+    print_row(console, "model", f"{model.name} ({model.description}{size})")
     print_row(console, "", shown_path(model.path))
     if model.lora:
         scale = f"scale {model.lora.scale:g}"

@@ -16,14 +16,15 @@ from server.completer import Completer
 from server.completion import (
     engine_options_of,
     interruptible,
-    load,
-    model_path,
+    loader_of,
     read_snapshot,
     request_of,
 )
 from server.errors import DocumentError, UsageError
 from server.explain_page.facts import Facts, gather
 from server.explain_page.page import START, page
+from server.remote.arguments import remote_of
+from server.remote.silence import told_if_slow
 
 
 def run_explain(location: str, options: ExplainArguments) -> None:
@@ -36,13 +37,14 @@ def run_explain(location: str, options: ExplainArguments) -> None:
         raise UsageError("--open needs a file: name one with --out")
     if out != "-":
         check_replaceable(Path(out))
-    path = model_path(options["model_name"], yes=options["yes"])
+    remote = remote_of(options)
+    load = loader_of(options, engine, remote, snapshot.language, request)
 
     def work(completers: list[Completer]) -> Facts:
-        completer = load(completers, path, engine, snapshot.language, request)
-        return gather(completer, snapshot, request)
+        return gather(load(completers), snapshot, request)
 
-    written = page(interruptible(work)).encode()
+    with told_if_slow(remote):
+        written = page(interruptible(work)).encode()
     if out == "-":
         sys.stdout.buffer.write(written)
         return

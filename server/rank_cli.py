@@ -5,7 +5,12 @@ from typing import Unpack
 import click
 
 from server.arguments import RankArguments
-from server.cli_options import LocationCommand, ban_options, engine_options
+from server.cli_options import (
+    LocationCommand,
+    ban_options,
+    engine_options,
+    no_remote_option,
+)
 
 
 @click.command(cls=LocationCommand)
@@ -41,6 +46,10 @@ from server.cli_options import LocationCommand, ban_options, engine_options
 )
 @click.option("--stdin-filename", metavar="NAME", help="The name of text given as `-`.")
 @engine_options
+@no_remote_option(
+    "names are ranked by probabilities of all tokens, which an engine elsewhere does not give: "
+    "leave --remote away, and name a model of this machine by --model"
+)
 def rank(location: str, **options: Unpack[RankArguments]) -> None:
     """Print known names in the order in which they are likely at a place.
 

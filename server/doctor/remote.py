@@ -8,6 +8,7 @@ from server.errors import MidtokenError
 from server.models.files import megabytes
 from server.option_sections import RemoteSection
 from server.remote.completer import RemoteCompleter, load_remote
+from server.remote.silence import told_if_slow
 from server.snapshot import Snapshot
 from server.terminal import count, duration
 
@@ -18,13 +19,16 @@ def check_remote(options: RemoteSection) -> Iterator[Finding]:
     """Ask an engine what it is, and for one completion."""
     started = perf_counter()
     try:
-        completer = load_remote(options)
+        with told_if_slow(options):
+            completer = load_remote(options)
     except MidtokenError as error:
         yield Finding("problem", "engine", str(error))
         return
     yield from _engine_findings(completer, 1e3 * (perf_counter() - started))
     try:
-        yield _trial_finding(completer)
+        with told_if_slow(options):
+            trial = _trial_finding(completer)
+        yield trial
     except MidtokenError as error:
         yield Finding("problem", "trial", str(error))
     finally:

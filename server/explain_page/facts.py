@@ -8,6 +8,7 @@ from healing.vocabulary import TokenKind, Vocabulary
 from server.completer import Completer
 from server.completion_options import CompletionOptions
 from server.confidence import BOLD, Caution
+from server.errors import EngineError
 from server.explain_page.trace import SeenLeaf, SeenTree, Step, Trace
 from server.report import Completion
 from server.several import present_all
@@ -96,7 +97,8 @@ def gather(
         caution: How sure it has to be, as it had to be then.
 
     Raises:
-        EngineError, Cancelled: As the completer does.
+        EngineError: As the completer does; and where it asks nobody, for the reason that it gives.
+        Cancelled: As the completer does.
     """
     started = perf_counter()
     engine, tokenization = completer.engine, completer.tokenization
@@ -113,7 +115,8 @@ def gather(
     if first is not None and _texts(first)[:1] == _texts(completion)[:1]:
         completion = first
     prompt = trace.prompt
-    assert prompt is not None
+    if prompt is None:  # nobody was asked, and a note says why
+        raise EngineError("; ".join(answer.notes))
     item = completion.items[0] if completion.items else None
 
     def spelled(text: bytes) -> tuple[Token, ...]:

@@ -196,6 +196,7 @@ def cost_section(facts: Facts) -> Element:
         f"context of {count(model.context_tokens, 'token')}"
     )
     adapter = f", with the adapter {shown_path(model.lora.path)}" if model.lora else ""
+    size = f", {megabytes(model.size_bytes)}" if model.size_bytes else ""  # not all engines tell
     return section(
         "What it cost",
         element("table", element("tbody", *times)),
@@ -212,7 +213,7 @@ def cost_section(facts: Facts) -> Element:
         element(
             "p",
             element("b", model.name),
-            f" ({model.description}, {megabytes(model.size_bytes)}){adapter}, on {where}.",
+            f" ({model.description}{size}){adapter}, on {where}.",
         ),
         element("p", shown_path(model.path), class_="muted path"),
         *(element("p", note) for note in completion.notes),

@@ -9,5 +9,5 @@ the typed bytes that is), `apis` with `llama_server`, `openai` and `shapes` (how
 asked), `events` and `client` (HTTP), `keys`, `discovery` (what an engine says of itself),
 `vocabulary` with `served` and `splitting` (whose tokenizer it is), `engine` with `no_logits`,
 `probe` (how fast it reads), `writing` and `completer`; and beside them `arguments` (the command
-line's options).
+line's options) and `silence` (what is said while an engine is waited for).
 """

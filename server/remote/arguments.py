@@ -27,6 +27,7 @@ def remote_of(options: RemoteArguments) -> RemoteSection | None:
         model=options["remote_model"],
         key_file=options["remote_key_file"],
         tokenizer=options["remote_tokenizer"],
+        timeout=options["remote_timeout"],
     )
 
 
@@ -38,4 +39,5 @@ def settings_of(remote: RemoteSection) -> dict[str, Any]:
         "model": remote.model,
         "keyFile": remote.key_file,
         "tokenizer": remote.tokenizer,
+        "timeout": remote.timeout,
     }

@@ -200,7 +200,7 @@ class Client:
         if isinstance(error, TimeoutError):
             return RemoteError(
                 f"{self.url} says nothing for too long: see whether it runs, or raise "
-                "midtoken.remote.timeout"
+                "midtoken.remote.timeout (--remote-timeout)"
             )
         reason = getattr(error, "strerror", None) or str(error)
         reason = self.shown(reason) or type(error).__name__

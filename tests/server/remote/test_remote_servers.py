@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -10,8 +11,9 @@ from click.testing import CliRunner
 
 from server.backend import Backend
 from server.cli import cli
+from server.completer import ONE_ONLY
 from server.completion_options import CompletionOptions
-from server.errors import EngineError, MidtokenError
+from server.errors import EngineError, MidtokenError, UsageError
 from server.option_layers import merge
 from server.option_sections import RemoteSection
 from server.options import Options
@@ -170,6 +172,11 @@ class TestRanking:
 
 
 class TestCommands:
+    @pytest.fixture(autouse=True)
+    def patience(self, monkeypatch):
+        """Nobody is told of a busy machine's pace."""
+        monkeypatch.setattr("server.remote.silence.SILENT_S", 600.0)
+
     @pytest.fixture
     def document(self, tmp_path):
         path = tmp_path / "a.py"
@@ -249,3 +256,55 @@ class TestCommands:
         checks = self.checks("--remote", "http://127.0.0.1:9")
         assert checks["engine"]["state"] == "problem"
         assert "start it" in checks["engine"]["found"]
+
+    def test_explain(self, serve, document, tokenizer_json, tmp_path):
+        """The page of an answer from elsewhere: its prompt, and how it was forced to begin."""
+        page = tmp_path / "page.html"
+        result = self.run(
+            *("explain", f"{document}:1:9", "--remote", serve().url, "--out", str(page)),
+            *("--remote-tokenizer", str(tokenizer_json)),
+        )
+        assert result.output == f"{page}\n"
+        assert "by the engine, which was told how to begin" in page.read_text()
+        assert "0.0 kB" not in page.read_text()
+
+    def test_explain_a_file_of_secrets(self, serve, tmp_path):
+        """Nothing is asked, so nothing is shown; the reason is."""
+        (tmp_path / ".env").write_bytes(b"KEY=abc")
+        result = self.run(
+            *("explain", f"{tmp_path / '.env'}:1:8", "--remote", serve().url),
+            *("--out", str(tmp_path / "page.html")),
+        )
+        assert isinstance(result.exception, MidtokenError)
+        assert "files of secrets" in str(result.exception)
+
+    def test_rank(self, document):
+        """It says why not, and what to do, before anything is asked or loaded."""
+        result = self.run("rank", f"{document}:1:9", "--remote", "http://127.0.0.1:9")
+        assert isinstance(result.exception, UsageError)
+        assert "leave --remote away" in str(result.exception)
+
+    @pytest.mark.parametrize("way", [(), ("--via-server",)])
+    def test_candidates(self, serve, document, tokenizer_json, way):
+        """There is one, and standard error says why, whoever reads it."""
+        result = self.run(
+            *("complete", f"{document}:1:9", "--remote", serve().url, "--candidates", "3"),
+            *("--remote-tokenizer", str(tokenizer_json), *way),
+        )
+        assert "--- 1 of 1" in result.stdout
+        assert result.stderr == ONE_ONLY + "\n"
+
+    def test_an_engine_that_hangs(self, serve, document, tokenizer_json, monkeypatch):
+        """After a while standard error says that it is waited for, and until when."""
+        monkeypatch.setattr("server.remote.silence.SILENT_S", 0.2)
+        engine = serve(hold=threading.Event())
+        result = self.run(
+            *("complete", f"{document}:1:9", "--remote", engine.url, "--remote-timeout", "0.5"),
+            *("--remote-tokenizer", str(tokenizer_json)),
+        )
+        engine.hold.set()
+        assert result.stderr == (
+            f"waiting: no whole answer from {engine.url} after 0.2 s; it is given up when it says "
+            "nothing for 0.5 s (midtoken.remote.timeout, --remote-timeout)\n"
+        )
+        assert "says nothing for too long" in str(result.exception)
