@@ -60,6 +60,11 @@ def disk(tmp_path: Path) -> Iterator[Callable[..., Path]]:
     subprocess.run(["umount", str(folder)], check=False, capture_output=True)
 
 
+def problems(session: Session, home: Path) -> list[str]:
+    """What was said on standard error, without the home's name and who said it."""
+    return [line.split(": ", 1)[-1].replace(str(home), "HOME") for line in session.said]
+
+
 def fill(folder: Path) -> Path:
     """Leave no room on a disk; the file that takes it."""
     filling = folder / "filling"

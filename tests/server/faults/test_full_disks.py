@@ -9,12 +9,7 @@ import pytest
 
 from server import stats
 from tests.server.command import run_process
-from tests.server.faults.conftest import Session, fill, limit_files, serve
-
-
-def problems(session: Session, home) -> list[str]:
-    """What was said on standard error, without the folder and who said it."""
-    return [line.split(": ", 1)[-1].replace(f"{home}", "HOME") for line in session.said]
+from tests.server.faults.conftest import fill, limit_files, problems, serve
 
 
 @pytest.fixture
