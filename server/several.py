@@ -43,13 +43,17 @@ def present_all(
 def merged(items: list[Item]) -> tuple[Item, ...]:
     """Different items: the first one, and the others by their probability.
 
-    The probabilities of equal ones are added up; all else is that of the first of them.
+    The probabilities of equal ones that were written with other tokens are added up; all else is
+    that of the first of them. Equal ones that parted behind what is shown are of the same tokens:
+    their probability is the same to the last digit, and counts once.
     """
     found: dict[tuple[str, int], Item] = {}
+    shares: dict[tuple[str, int], set[float]] = {}
     for item in items:
         key = item.text, item.replaced_bytes
-        known = found.get(key)
-        more = 0.0 if known is None else known.probability
-        found[key] = replace(known or item, probability=min(1.0, item.probability + more))
-    first, *others = found.values()
+        found.setdefault(key, item)
+        shares.setdefault(key, set()).add(item.probability)
+    first, *others = (
+        replace(item, probability=min(1.0, sum(shares[key]))) for key, item in found.items()
+    )
     return (first, *sorted(others, key=lambda item: -item.probability))

@@ -1,12 +1,15 @@
 """What is shown of several continuations, and what is left of them while one types."""
 
 from dataclasses import replace
+from math import exp
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from server.answers import Other
 from server.completion_options import CompletionOptions
+from server.confidence import Caution
 from server.memory import remainder
 from server.report import Item, percent
 from server.several import merged, present_all
@@ -32,24 +35,44 @@ def test_merging(items):
     shares = [one.probability for one in found[1:]]
     assert shares == sorted(shares, reverse=True)
     for one, key in zip(found, keys, strict=True):
-        same = [i.probability for i in items if (i.text, i.replaced_bytes) == key]
+        same = {i.probability for i in items if (i.text, i.replaced_bytes) == key}
         assert abs(one.probability - min(1.0, sum(same))) < 1e-9
 
 
 def test_equal_texts_are_one(tiny_completer):
-    """Rules may make the same of two texts."""
+    """Rules may make the same of two texts: what other tokens say adds to its probability."""
     text = b"x = 1\ny = "
     snapshot = Snapshot("a.py", 0, text, len(text), "python")
     answer = tiny_completer.answer(snapshot, CompletionOptions(max_tokens=6, candidates=3))
-    own = Other(answer.generation, answer.fits)
-    doubled = replace(answer, others=(own, *answer.others))
+    own = answer.generation
+    logprobs = (own.logprobs[0] - 1, *own.logprobs[1:])
+    spelled = Other(replace(own, logprobs=logprobs), answer.fits)
+    doubled = replace(answer, others=(spelled, *answer.others))
 
     once, twice = present_all(snapshot, b"", answer), present_all(snapshot, b"", doubled)
 
     assert len(answer.others) == 2
     assert [one.text for one in twice.items] == [one.text for one in once.items]
-    assert twice.items[0].probability == min(1.0, 2 * once.items[0].probability)
+    expected = once.items[0].probability * (1 + exp(-1))
+    assert twice.items[0].probability == pytest.approx(expected)
     assert len(present_all(snapshot, b"", answer, most=2).items) == 2
+
+
+def test_texts_that_part_behind_what_is_shown(tiny_completer):
+    """Ended where they become unsure, they are the same tokens, which count once."""
+    text = b"x = 4\nfor i in "
+    snapshot = Snapshot("a.py", 0, text, len(text), "python")
+    answer = tiny_completer.answer(snapshot, CompletionOptions(max_tokens=6))
+    own = answer.generation
+    other = replace(own, logprobs=(*own.logprobs[:-1], own.logprobs[-1] - 1))
+    caution = Caution(stop=1.0)
+    [alone] = present_all(snapshot, b"", answer, caution).items
+
+    both = replace(answer, others=(Other(other, answer.fits),))
+    [item] = present_all(snapshot, b"", both, caution).items
+
+    assert item.text == alone.text != own.text.decode()
+    assert item.probability == alone.probability < 1
 
 
 def test_what_is_left(tiny_completer):
