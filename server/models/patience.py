@@ -22,21 +22,27 @@ def asked_seconds(headers: Mapping[str, str]) -> float | None:
 
     Args:
         headers: Of the answer, found in any case of letters or in lower case. `Retry-After` is a
-            number of seconds or a date (RFC 9110). Without it, `RateLimit` counts, whose `t` is the
-            number of seconds until requests are allowed again (the hub sends it).
+            number of seconds or a date (RFC 9110), which counts from the answer's own `Date`: our
+            clock may be wrong. Without it, `RateLimit` counts, whose `t` is the number of seconds
+            until requests are allowed again (the hub sends it).
     """
     retry = headers.get("retry-after", "").strip()
     if re.fullmatch("[0-9]{1,9}", retry):
         return float(retry)
     if retry:
-        try:
-            until = parsedate_to_datetime(retry)
-        except (ValueError, OverflowError):
-            return None
-        until = until if until.tzinfo else until.replace(tzinfo=UTC)
-        return max(0.0, (until - datetime.now(UTC)).total_seconds())
+        until, now = _moment(retry), _moment(headers.get("date", "")) or datetime.now(UTC)
+        return None if until is None else max(0.0, (until - now).total_seconds())
     limit = re.search(r";\s*t=([0-9]{1,9})\b", headers.get("ratelimit", ""))
     return float(limit[1]) if limit else None
+
+
+def _moment(header: str) -> datetime | None:
+    """The date in a header; None if there is none."""
+    try:
+        moment = parsedate_to_datetime(header)
+    except (ValueError, OverflowError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def wait(seconds: float, tick: Callable[[], None]) -> None:

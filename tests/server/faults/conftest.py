@@ -5,7 +5,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,6 +84,7 @@ async def serve(
     model: Path,
     *,
     before: Callable[[], None] | None = None,
+    program: Sequence[str] = ("-m", "server.cli"),
     **sections: dict[str, object],
 ) -> Session:
     """One session of a server: a suggestion, which is shown and accepted, and an end in order.
@@ -92,10 +93,11 @@ async def serve(
         home: Its `MIDTOKEN_HOME`.
         model: The model's file.
         before: Is called in the new process, before the server runs.
+        program: Python's arguments for midtoken.
         sections: Options beside the usual ones.
     """
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "server.cli", "serve", "--stdio"),
+        *(sys.executable, *program, "serve", "--stdio"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

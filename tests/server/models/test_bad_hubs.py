@@ -85,10 +85,18 @@ class TestPauses:
         assert 50 < later <= 60
         assert patience.asked_seconds({"retry-after": format_datetime(now - timedelta(1))}) == 0
 
-    @given(st.text(max_size=30) | st.dates().map(str), st.text(max_size=30))
-    def test_any_header(self, retry: str, limit: str):
+    def test_a_wrong_clock(self):
+        """The end of a pause counts from when the server says that it is now."""
+        now = datetime.now(UTC) + timedelta(days=4000)
+        until = {"retry-after": format_datetime(now + timedelta(seconds=20))}
+
+        assert patience.asked_seconds(until | {"date": format_datetime(now)}) == 20
+
+    @given(st.text(max_size=30) | st.dates().map(str), st.text(max_size=30), st.text(max_size=30))
+    def test_any_header(self, retry: str, limit: str, date: str):
         """Whatever a server sends, the pause is a number of seconds or not known."""
-        asked = patience.asked_seconds({"retry-after": retry, "ratelimit": limit})
+        headers = {"retry-after": retry, "ratelimit": limit, "date": date}
+        asked = patience.asked_seconds(headers)
 
         assert asked is None or asked >= 0
 
