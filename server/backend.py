@@ -27,6 +27,7 @@ from server.models.files import Progress
 from server.option_sections import RemoteSection
 from server.options import Options
 from server.plain_files import shortened
+from server.remote.silence import SILENT_S, waiting_for
 from server.report import Completion
 from server.service import Service
 from server.service_request import Request
@@ -83,6 +84,13 @@ class Backend:
         """Whether requests reach a model."""
         return self.status.state == "ready"
 
+    def busy_message(self, connection: Hashable) -> str:
+        """What an editor is told while a request of its connection waits."""
+        remote = self.options.remote if self.options else None
+        if remote and remote.url and self.service.waiting_s(connection) >= SILENT_S:
+            return waiting_for(remote)
+        return self.status.message
+
     async def start(self, options: Options) -> None:
         """Load the model that the options name, unless it runs like that already."""
         if not self.runs(options):
@@ -132,7 +140,8 @@ class Backend:
             if self._loading is not me:
                 return
             gc.unfreeze()
-            await self._worker.load(make)
+            with self._told_if_slow(me, options.remote):
+                await self._worker.load(make)
             # Looking through a model's tables for garbage takes the event loop some 30 ms each
             # time. They live as long as the model: look no more.
             gc.collect()
@@ -155,6 +164,20 @@ class Backend:
         self._tell(
             Status("ready", f"{info.name} on {where}" + (f"; {info.note}" if info.note else ""))
         )
+
+    @contextmanager
+    def _told_if_slow(
+        self, task: "asyncio.Task[None] | None", remote: RemoteSection
+    ) -> Iterator[None]:
+        """Tell of an engine elsewhere that takes long to say what it is."""
+        status = Status("loading", waiting_for(remote))
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(SILENT_S, self._tell_loading, task, status) if remote.url else None
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
 
     async def _prepared(
         self, options: Options, progress: Callable[[float, float, str], None]

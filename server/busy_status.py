@@ -1,7 +1,8 @@
 """Telling an editor that the model computes for it, without flicker.
 
 Most requests are answered before anybody could read a status, and while somebody types one follows
-the other. So a change is told only when it has lasted for a moment.
+the other. So a change is told only when it has lasted for a moment. While a request waits that is
+told again from time to time: what there is to say of it changes with the time that it takes.
 
 Not here: how the model is (`backend`).
 """
@@ -13,16 +14,20 @@ from contextlib import contextmanager
 SETTLED_S = 0.15
 """A change counts when it has lasted so long. VS Code asks again 50 ms after it has cancelled."""
 
+AGAIN_S = 1.0
+"""How often it is told again."""
+
 
 class BusyStatus:
     """Whether requests of one editor wait, as far as it is worth telling."""
 
     def __init__(self, tell: Callable[[bool], None]) -> None:
-        """`tell` is given each change: first True, then False, and so on."""
+        """`tell` is given each change: first True, perhaps again, then False, and so on."""
         self._tell = tell
         self._waiting = 0
         self._told = False
         self._timer: asyncio.TimerHandle | None = None
+        self._again: asyncio.TimerHandle | None = None
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -38,6 +43,7 @@ class BusyStatus:
     def close(self) -> None:
         """The connection has ended: nothing more is told."""
         self._stop_timer()
+        self._stop_again()
 
     def _look(self) -> None:
         if bool(self._waiting) == self._told:
@@ -50,7 +56,18 @@ class BusyStatus:
             self._timer.cancel()
             self._timer = None
 
+    def _stop_again(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+
     def _change(self) -> None:
         self._timer = None
         self._told = not self._told
+        self._stop_again()
+        self._tell_now()
+
+    def _tell_now(self) -> None:
         self._tell(self._told)
+        loop = asyncio.get_running_loop()
+        self._again = loop.call_later(AGAIN_S, self._tell_now) if self._told else None

@@ -26,7 +26,9 @@ def create_server(backend: Backend, hosting: Hosting = ALONE) -> MidtokenServer:
     """A server for one connection, with all handlers bound."""
     server = MidtokenServer(backend, hosting)
     if not hosting.remote:
-        bind_model_methods(server, lambda: server.model_options.model.name)
+        bind_model_methods(
+            server, lambda: server.model_options.remote.url or server.model_options.model.name
+        )
     bind_explain_methods(server, backend, lambda: server.last, server.request_at)
     bind_rank_method(server, backend, server.request_at, server.documents_now, server.is_current)
 

@@ -152,6 +152,7 @@ class MidtokenServer(LanguageServer):
         """Whether this editor has ever said which model is to run, or how."""
         self._folder: Path | None = None
         self._told: set[str] = set()
+        self._told_busy: Status | None = None
 
     def begin(self, params: types.InitializeParams, encoding: Encoding) -> None:
         """Take over what the client says of itself."""
@@ -250,8 +251,11 @@ class MidtokenServer(LanguageServer):
     def tell_busy(self, busy: bool) -> None:
         """Tell the client that the model computes for it, or that it does no more."""
         status = self.backend.status
-        if self.backend.is_ready:  # else it has been told how the model is
-            self.tell_status(Status("busy", status.message) if busy else status)
+        if busy:
+            status = Status("busy", self.backend.busy_message(id(self)))
+        is_news, self._told_busy = status != self._told_busy, status
+        if is_news and self.backend.is_ready:  # else it has been told how the model is
+            self.tell_status(status)
 
     def report_server_error(self, error: Exception, source: Any) -> None:  # noqa: ANN401
         """Messages that can't be read or handled go to the log; the connection goes on."""

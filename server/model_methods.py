@@ -1,7 +1,8 @@
 """Models by the editor: which there are, and fetching one while the person watches, or stops it.
 
 - `midtoken/models` (request): `{"current", "models": [{"name", "size", "here", "mirror", "licence",
-  "description"}]}`; `current` is the option `model.name`, which may be a path.
+  "description"}]}`; `current` is the option `model.name`, which may be a path, or `remote.url` where
+  an engine elsewhere is asked.
 - `midtoken/pullModel` (request): fetches the model `name` of the list; `{"path"}` when it is here,
   `{"problem"}`, a line for people, when it can't be had. With a `workDoneToken` its progress is
   told. Cancelling the request stops the download; what has arrived stays, and the next one goes on
@@ -62,7 +63,7 @@ class PullTold:
 
 
 def bind_model_methods(server: LanguageServer, current: Callable[[], str]) -> None:
-    """Bind the methods to a connection; `current()` is the name or path of the model in use."""
+    """Bind the methods to a connection; `current()` says what is in use (see above)."""
 
     @server.feature(MODELS)
     def models(_: Any) -> dict[str, Any]:  # noqa: ANN401 (any JSON)

@@ -81,6 +81,12 @@ class Service:
         """Whether the model is at work."""
         return bool(self._jobs)
 
+    def waiting_s(self, connection: Hashable) -> float:
+        """How long the job has taken that a connection waits for, the longest of several."""
+        now = asyncio.get_running_loop().time()
+        jobs = (job for job in self._jobs.values() if job.connection == connection and job.waiting)
+        return max((now - job.began for job in jobs), default=0.0)
+
     @property
     def first_text_s(self) -> float | None:
         """Seconds that the model takes to its first text, as usual of late; None if not known."""

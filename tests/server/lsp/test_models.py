@@ -32,6 +32,16 @@ async def test_list(connect, tiny_file):
         assert model["description"]
 
 
+async def test_an_engine_elsewhere():
+    """Its address is what is in use, and no model of the list."""
+    url = "http://127.0.0.1:9"
+    async with own_server() as (client, _):
+        await client.begin(OLD, {"remote": {"url": url}}, capabilities={})
+        found = await client.request("midtoken/models")
+
+    assert found["current"] == url
+
+
 async def test_pull(hub: FakeHub, tiny_file):  # noqa: F811
     """The file is fetched, and its progress told from 0 to 100 for each stage."""
     async with own_server() as (client, _):

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import logging
+import socket
 import threading
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -18,6 +20,7 @@ from server.option_layers import merge
 from server.option_sections import RemoteSection
 from server.options import Options
 from server.ranking import rank
+from server.remote.silence import waiting_for
 from server.service import Request
 from server.snapshot import Snapshot
 
@@ -93,6 +96,36 @@ class TestServers:
             while backend.status.state != "ready":
                 await asyncio.sleep(0.02)
             assert (await backend.complete(request())).items
+
+    async def test_a_slow_engine(self, serve, tokenizer_json, monkeypatch):
+        """Whoever waits for it is told so, and nobody else; until the answer is there."""
+        monkeypatch.setattr("server.backend.SILENT_S", 0.2)
+        engine = serve(hold=threading.Event())
+        options = options_of(engine, tokenizer=str(tokenizer_json))
+        async with backend_with(options) as backend:
+            asked = asyncio.ensure_future(backend.complete(replace(request(), connection="me")))
+            await asyncio.sleep(0)
+            assert backend.busy_message("me") == backend.status.message
+            await asyncio.sleep(0.3)
+            assert backend.busy_message("me") == waiting_for(options.remote)
+            assert backend.busy_message("you") == backend.status.message
+            engine.hold.set()
+            await asked
+            assert backend.busy_message("me") == backend.status.message
+
+    async def test_an_engine_that_does_not_say_what_it_is(self, monkeypatch):
+        """That it is waited for is told, and then that it was for nothing."""
+        monkeypatch.setattr("server.backend.SILENT_S", 0.1)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"http://127.0.0.1:{server.getsockname()[1]}"
+            remote = RemoteSection(url=url, timeout=0.4)
+            backend, told = Backend(), []
+            backend.listeners.add(lambda status: told.append((status.state, status.message)))
+            await backend.load(Options(remote=remote))
+            backend.close()
+        assert ("loading", waiting_for(remote)) in told
+        assert told[-1][0] == "error"
+        assert "says nothing for too long" in told[-1][1]
 
     async def test_a_wrong_address(self, caplog):
         """One sentence, and no trace in the log."""
