@@ -2,9 +2,27 @@
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from server.completer import Completer
+from server.worker import Worker
+
+
+@pytest.fixture(scope="module")
+def worker(load_tiny: Callable[..., Completer]) -> Callable[[], Worker[Completer]]:
+    """Gives a module's one worker, with the tiny model, to whoever is in the event loop."""
+    made: list[Worker[Completer]] = []
+
+    def get() -> Worker[Completer]:
+        if not made:
+            made.append(Worker())
+            made[0].load(load_tiny)
+        return made[0]
+
+    return get  # the completer is closed by the fixture that loaded it
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.completer import Completer
-from server.worker import Worker
 from tests.server.lsp.client import AUTOMATIC, INVOKED, Client
 from tests.server.lsp.editors import VSCODE
 from tests.server.lsp.properties import in_this_loop
@@ -138,24 +135,10 @@ class TestRequests:
         assert len(items) == 3
 
 
-@pytest.fixture(scope="module")
-def several_worker(load_tiny: Callable[..., Completer]) -> Callable[[], Worker[Completer]]:
-    """Gives the one worker of these tests to whoever is in the event loop."""
-    made: list[Worker[Completer]] = []
-
-    def get() -> Worker[Completer]:
-        if not made:
-            made.append(Worker())
-            made[0].load(load_tiny)
-        return made[0]
-
-    return get
-
-
 class TestTypingAlong:
     """Each of them is typed along as if it were the only one."""
 
-    async def test_any_of_them(self, several_worker):
+    async def test_any_of_them(self, worker):
         """Whatever part of it has been typed, the rest is shown first, without the model."""
 
         @given(
@@ -166,7 +149,7 @@ class TestTypingAlong:
         @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
         @in_this_loop
         async def check(line: str, number: int, share: int) -> None:
-            editor = Editor(several_worker(), line, "\n", SEVERAL)
+            editor = Editor(worker(), line, "\n", SEVERAL)
             found = (await editor.service.complete(editor.request())).items
             item = found[min(number, len(found) - 1)]
             size = 1 + share * len(item.text) // 100
@@ -182,9 +165,9 @@ class TestTypingAlong:
 
         await asyncio.to_thread(check)
 
-    async def test_asked_again_by_hand(self, several_worker):
+    async def test_asked_again_by_hand(self, worker):
         """Where one is left of them, others are asked for, and it stays the first."""
-        editor = Editor(several_worker(), "y = ", "\n", SEVERAL)
+        editor = Editor(worker(), "y = ", "\n", SEVERAL)
         items = (await editor.service.complete(editor.request())).items
         started = editor.started
         editor.before += items[0].text[:2]

@@ -1,7 +1,6 @@
 """Typing what is suggested: answered from memory, and always the rest of what was shown."""
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -74,20 +73,6 @@ class Editor:
     def started(self) -> int:
         """How often the model was asked."""
         return self.service.counts.started
-
-
-@pytest.fixture(scope="module")
-def worker(load_tiny: Callable[..., Completer]) -> Callable[[], Worker[Completer]]:
-    """Gives the one worker of these tests, with the tiny model, to whoever is in the event loop."""
-    made: list[Worker[Completer]] = []
-
-    def start() -> Worker[Completer]:
-        if not made:
-            made.append(Worker())
-            made[0].load(load_tiny)
-        return made[0]
-
-    return start  # the completer is closed by the fixture that loaded it
 
 
 @pytest.mark.parametrize("options", [OPTIONS, BLOCK], ids=["line", "block"])
