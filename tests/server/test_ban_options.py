@@ -10,7 +10,8 @@ from server.completion_options import CompletionOptions
 from server.lsp_items import completion_options
 from server.option_layers import merge
 from server.option_table import TABLE
-from server.snapshot import Snapshot, with_lf
+from server.rules import place_at
+from server.snapshot import Snapshot, line_bounds, with_lf
 from tests.server.documents import documents
 from tests.server.engines import Scripted, around
 
@@ -169,7 +170,8 @@ class TestRequests:
 
         completion = tiny_completer.complete(snapshot, options, shown.append)
 
-        before = with_lf(text[:cursor])
+        line, _ = line_bounds(text, cursor)
+        before = with_lf(text[:line]) + place_at(snapshot).typed
         for item in completion.items:
             assert not Bans(strings, ()).are_in(before, with_lf(item.text.encode()))
         for one in shown:
