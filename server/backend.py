@@ -164,6 +164,8 @@ class Backend:
         self._tell(
             Status("ready", f"{info.name} on {where}" + (f"; {info.note}" if info.note else ""))
         )
+        if info.note:
+            logger.warning("%s", info.note)
 
     @contextmanager
     def _told_if_slow(

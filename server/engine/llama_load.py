@@ -19,6 +19,7 @@ from server.engine import Lora, ModelInfo
 from server.engine.gguf import read_metadata
 from server.engine.gguf_numbers import check_numbers
 from server.engine.gguf_splits import check_files, parts, tensor_count
+from server.engine.llama_context import Wish, make_context
 from server.engine.llama_gpu import Offload, device_bytes, missing_note, read_offload
 from server.engine.llama_library import (
     Pointer,
@@ -28,7 +29,6 @@ from server.engine.llama_library import (
     no_blank_before_texts,
 )
 from server.engine.llama_lora import attach, check_adapter
-from server.engine.llama_room import check_room
 from server.engine.llama_vocabulary import VOCABULARY_TYPES
 from server.engine.loaded_files import LoadedFile, as_they_are
 from server.errors import EngineError, ModelError
@@ -41,8 +41,6 @@ CPU_MICRO_BATCH = 64
 """Tokens of a forward pass on a CPU: enough for full speed, few enough to lose on a cancel."""
 GPU_MICRO_BATCH = 256
 """The same on a GPU, which finishes a pass before it can be cancelled: some 50 ms at most."""
-
-_FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 
 
 @dataclass(frozen=True)
@@ -239,27 +237,20 @@ def _with_context(
     # A recurrent model keeps a whole state for every sequence and has no use for branches.
     n_sequences = options.slots + (BRANCHES + BESIDE if divisible else 0)
     n_ubatch = options.n_ubatch or (GPU_MICRO_BATCH if offload.layers else CPU_MICRO_BATCH)
-    n_ubatch = min(n_ubatch, options.n_ctx)
-    if divisible:
-        check_room(model, options.n_ctx, offload.layers)
-    params = library.llama_context_default_params()
-    params.n_ctx = options.n_ctx
-    params.n_batch = params.n_ubatch = n_ubatch
-    params.n_seq_max = n_sequences
-    params.n_outputs_max = max(n_ubatch, n_sequences)  # llama.cpp demands a row for each sequence
-    params.n_threads = params.n_threads_batch = options.threads or usable_cores()
-    params.flash_attn_type = _FLASH_ATTENTION[options.flash_attn]
-    params.kv_unified = True
-    # Sliding-window layers with a cache of full size can be cut like any other.
-    params.swa_full = True
-    params.no_perf = True
-    with collected_log() as said:
-        context = library.llama_init_from_model(model, params)
-    if not context:
-        raise EngineError(
-            f"{path}: no memory for a context of {options.n_ctx:,} tokens ({last_error(said)}); "
-            f"choose a smaller context size{' or fewer GPU layers' if offload.layers else ''}"
-        )
+    made = make_context(
+        path,
+        model,
+        Wish(
+            tokens=options.n_ctx,
+            ubatch=n_ubatch,
+            sequences=n_sequences,
+            threads=options.threads or usable_cores(),
+            flash_attn=options.flash_attn,
+            grows=divisible,
+            offloaded=offload.layers,
+        ),
+    )
+    context = made.pointer
     if options.lora:
         try:
             attach(options.lora, model, context)
@@ -275,7 +266,7 @@ def _with_context(
         backend=offload.device or ("GPU" if offload.layers else "CPU"),
         layers=int(library.llama_model_n_layer(model)) + 1,
         offloaded_layers=offload.layers,
-        note=offload.note,
+        note="; ".join(note for note in (offload.note, made.note) if note) or None,
         context_tokens=int(library.llama_n_ctx(context)),
         add_bos=bool(library.llama_vocab_get_add_bos(vocabulary)),
         trees=divisible,
@@ -290,7 +281,7 @@ def _with_context(
         context,
         vocabulary,
         info,
-        n_ubatch,
+        made.ubatch,
         n_sequences,
         divisible,
         window,

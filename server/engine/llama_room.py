@@ -15,13 +15,14 @@ from server.engine.llama_library import Pointer, load_library
 from server.errors import EngineError
 
 
-def check_room(model: Pointer, n_ctx: int, offloaded: int) -> None:
+def check_room(model: Pointer, n_ctx: int, offloaded: int, spared: float = 0.0) -> None:
     """Refuse a context that can't fit; EngineError names what it takes and what is free.
 
     Args:
         model: A model whose memory grows with its context.
         n_ctx: Tokens of the context.
         offloaded: Layers on GPUs. llama.cpp counts the output layer first, which has no cache.
+        spared: The part of the free memory that must stay free.
     """
     library = load_library()
     layers, heads = library.llama_model_n_layer(model), library.llama_model_n_head(model)
@@ -30,7 +31,9 @@ def check_room(model: Pointer, n_ctx: int, offloaded: int) -> None:
     width = library.llama_model_n_embd(model) // heads * library.llama_model_n_head_kv(model)
     layer_bytes = n_ctx * width * 2 * 2  # keys and values of 16 bits
     on_gpu = min(max(offloaded - 1, 0), layers)
-    _refuse_above(n_ctx, (layers - on_gpu) * layer_bytes, free_memory(), "memory", "")
+    free = free_memory()
+    free = None if free is None else int(free * (1 - spared))
+    _refuse_above(n_ctx, (layers - on_gpu) * layer_bytes, free, "memory", "")
     remedy = " or fewer GPU layers"
     _refuse_above(n_ctx, on_gpu * layer_bytes, free_device_memory(), "the GPU's memory", remedy)
 

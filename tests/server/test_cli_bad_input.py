@@ -208,8 +208,8 @@ class TestModels:
         assert "no weights" in result.error
 
     def test_no_memory(self, complete, source, monkeypatch):
-        """A context that cannot fit the memory is refused before it is allocated."""
-        monkeypatch.setattr(llama_room, "free_memory", lambda: 10 * MEGABYTE)
+        """Where no context fits the memory, that is said before anything is allocated."""
+        monkeypatch.setattr(llama_room, "free_memory", lambda: 100_000)
         result = complete(f"{source}:2:8", "--context-size", 1 << 20)
 
         assert result.code == 1

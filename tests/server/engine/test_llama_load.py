@@ -105,10 +105,34 @@ def test_senseless_options(model, options, reason):
 
 
 def test_no_memory_for_the_context(model, monkeypatch):
-    """A context larger than the free memory is refused instead of killing the process later."""
-    monkeypatch.setattr(llama_room, "free_memory", lambda: 1_000_000)
+    """Where the memory holds no context at all, that is said instead of killing the process."""
+    monkeypatch.setattr(llama_room, "free_memory", lambda: 100_000)
 
-    assert "choose a smaller context size" in refused(model, n_ctx=1 << 16)
+    said = refused(model, n_ctx=1 << 16)
+    assert "a context of 65,536 tokens takes" in said
+    assert "choose a smaller context size" in said
+
+
+def test_a_smaller_context(model, monkeypatch):
+    """A context that takes more than is free is halved until half of what is free holds it."""
+    monkeypatch.setattr(llama_room, "free_memory", lambda: 1_000_000)
+    bytes_a_token = 256  # two layers, each with keys and values of 32 numbers of 16 bits
+    loaded = load_model(model, EngineOptions(**(SMALL | {"n_ctx": 1 << 16})))
+    llama_load.free(loaded)
+
+    tokens = loaded.info.context_tokens
+    assert tokens * bytes_a_token <= 500_000 < 2 * tokens * bytes_a_token
+    assert loaded.info.note == f"no memory for a context of 65,536 tokens: it has {tokens:,}"
+
+
+def test_a_smaller_context_after_llama_cpp_has_refused(model, monkeypatch):
+    """What llama.cpp can't allocate is halved, too; what is there is taken whole."""
+    refuse_once(monkeypatch, "llama_init_from_model")
+    loaded = load_model(model, EngineOptions(**(SMALL | {"n_ctx": 2048})))
+    llama_load.free(loaded)
+
+    assert loaded.info.context_tokens == 1024
+    assert loaded.info.note == "no memory for a context of 2,048 tokens: it has 1,024"
 
 
 def test_context_that_llama_cpp_refuses(model, monkeypatch):
@@ -193,7 +217,7 @@ def test_a_number_of_layers_is_meant(model, monkeypatch, gpu, refusing, reason):
 
 def test_what_fails_on_the_cpu_too_is_told(model, monkeypatch, gpu):
     """Without memory for the context there either, there is nothing to fall back to."""
-    monkeypatch.setattr(llama_room, "free_memory", lambda: 1_000_000)
+    monkeypatch.setattr(llama_room, "free_memory", lambda: 100_000)
 
     assert "choose a smaller context size" in refused(model, n_ctx=1 << 16)
     assert gpu == [-1, 0]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.command import REPOSITORY
-from tests.server.lsp.client import Client
+from tests.server.lsp.client import STATUS, Client
 from tests.server.lsp.conftest import BUFFER_BYTES, settings
 from tests.server.lsp.editors import NEOVIM_12
 
@@ -36,6 +36,8 @@ class Session:
     code: int
     reused: int
     """Tokens of the prompt that were not read again."""
+    status: str
+    """What the server said of itself when the model was loaded."""
 
 
 def mount(folder: Path, *options: str) -> None:
@@ -113,6 +115,7 @@ async def serve(
     steady = {"completion": {"contextTokens": 400}, "grammar": {"mode": "off"}}
     await client.begin(NEOVIM_12, settings(model, **(steady | sections)))
     await client.ready()
+    status = client.told(STATUS)[-1]["message"]
     uri = (home / "reader.py").as_uri()
     client.open(uri, TEXT)
     items = await client.inline(uri, AT)
@@ -132,4 +135,5 @@ async def serve(
         tuple(line.split(" ", 2)[-1] if line[:2] == "20" else line for line in lines),
         code,
         report["tokens"]["reused"],
+        status,
     )
