@@ -17,6 +17,8 @@ from contextlib import suppress
 
 from server.backend import Backend
 
+logger = logging.getLogger("midtoken.ending")
+
 END_S = 0.7
 """So long a model that is told to stop may take: it stops within 100 ms, and then it writes what it
 remembers of documents (`warm_start`)."""
@@ -45,9 +47,11 @@ def run(serve: Callable[[Backend], Awaitable[None]]) -> None:
         _on_signal(signal.SIGINT, lambda: stop(1))
         try:
             await serve(backend)
-        except asyncio.CancelledError:
+        except BaseException as error:
             if code is None:
                 raise
+            if not isinstance(error, asyncio.CancelledError):  # a fault, and no reason to stay
+                logger.exception("letting go has failed")
             backend.close(END_S)
             if code:
                 print("midtoken: cancelled", file=sys.stderr)

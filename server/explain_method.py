@@ -14,6 +14,7 @@ What is not here: what is on the page (`explain_page`).
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,8 +45,8 @@ def bind_explain_methods(
     backend: Backend,
     last: Callable[[], Last | None],
     request_at: Callable[[str, types.Position], Request],
-) -> None:
-    """Bind the methods to a connection.
+) -> Callable[[], None]:
+    """Bind the methods to a connection; gives what to call when that has ended.
 
     Args:
         server: The connection.
@@ -72,10 +73,18 @@ def bind_explain_methods(
             return {"problem": str(error)}
         return {"html": await asyncio.to_thread(page, facts)}
 
+    written, ended = ExitStack(), False
+
     @cache
-    def folder() -> TemporaryDirectory[str]:
-        """Nobody else may read it; it goes with the connection."""
-        return TemporaryDirectory(prefix="midtoken-", ignore_cleanup_errors=True)
+    def folder() -> Path:
+        """Nobody else may read it; it goes with the connection, whatever ends that."""
+        made = TemporaryDirectory(prefix="midtoken-", ignore_cleanup_errors=True)
+        return Path(written.enter_context(made))
+
+    def end() -> None:
+        nonlocal ended
+        ended = True
+        written.close()
 
     def tell(message: str) -> None:
         server.window_show_message(
@@ -92,7 +101,9 @@ def bind_explain_methods(
         answer = await explained(None)
         if "problem" in answer:
             return tell(answer["problem"])
-        file = Path(folder().name, "report.html")
+        if ended:
+            return None
+        file = folder() / "report.html"
         file.write_text(answer["html"], encoding="utf-8")
         window = server.client_capabilities.window
         shown = bool(window and window.show_document and window.show_document.support)
@@ -110,3 +121,5 @@ def bind_explain_methods(
     @server.feature(EXPLAIN)
     async def explain(params: Any) -> dict[str, str]:  # noqa: ANN401 (any JSON)
         return await explained(place_of(params))
+
+    return end

@@ -29,7 +29,7 @@ def create_server(backend: Backend, hosting: Hosting = ALONE) -> MidtokenServer:
         bind_model_methods(
             server, lambda: server.model_options.remote.url or server.model_options.model.name
         )
-    bind_explain_methods(server, backend, lambda: server.last, server.request_at)
+    server.at_end = bind_explain_methods(server, backend, lambda: server.last, server.request_at)
     bind_rank_method(server, backend, server.request_at, server.documents_now, server.is_current)
 
     def take(settings: object) -> None:

@@ -11,7 +11,7 @@ editor shows of the status.
 """
 
 import logging
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,8 @@ class MidtokenServer(LanguageServer):
         self.own_methods = bind_own_methods(self, backend, self.language_at)
         self.busy = BusyStatus(self.tell_busy)
         self.surroundings = Surroundings(lambda: self.documents, lambda: self.options)
+        self.at_end: Callable[[], None] = lambda: None
+        """Lets go of what other methods keep on the disk."""
         self._progress = LoadingProgress(self)
         self._layers: dict[str, object] = {}
         self._chooses_model = False
@@ -215,6 +217,7 @@ class MidtokenServer(LanguageServer):
 
     def leave(self) -> None:
         """The connection has ended: nothing of it stays."""
+        self.at_end()
         self.own_methods.close()
         self.busy.close()
         self.surroundings.close()

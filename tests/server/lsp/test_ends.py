@@ -1,10 +1,13 @@
 """Signals: a server ends in order and at once, whatever it is doing."""
 
 import asyncio
+import os
 import signal
+import sys
 
 import pytest
 
+from tests.server.command import REPOSITORY
 from tests.server.lsp.client import Client
 from tests.server.lsp.conftest import own_server, settings, start_process
 from tests.server.lsp.editors import NEOVIM_12
@@ -100,3 +103,37 @@ async def test_two_servers_on_one_cache(tiny_file, tmp_path, monkeypatch):
     async with own_server() as (third, process):
         assert shown == [await begun(third)] * 2
         assert len(list((tmp_path / "home" / "cache" / "states").iterdir())) >= len(kept)
+
+
+FAULTY = """
+import asyncio, threading
+from server.ending import run
+
+async def serve(_):
+    print("on", flush=True)
+    try:
+        await asyncio.sleep(1e9)
+    finally:
+        raise ValueError("letting go")
+
+threading.Thread(target=threading.Event().wait).start()
+run(serve)
+"""
+
+
+async def test_letting_go_fails():
+    """A fault on the way is in the log, and the process ends, whatever its threads wait for."""
+    pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", FAULTY),
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        **pipes,
+    )
+    try:
+        assert await process.stdout.readline() == b"on\n"
+        process.terminate()
+        assert b"ValueError: letting go" in await process.stderr.read()
+        assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()

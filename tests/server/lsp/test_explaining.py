@@ -8,8 +8,8 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from tests.server.explain_page.parsing import parsed
-from tests.server.lsp.client import AnsweredWithError, Client, place
-from tests.server.lsp.conftest import BUFFER_BYTES, settings
+from tests.server.lsp.client import PATIENCE_S, AnsweredWithError, Client, place
+from tests.server.lsp.conftest import BUFFER_BYTES, own_server, settings
 from tests.server.lsp.editors import NEOVIM_12
 from tests.server.lsp.test_cancelling import CANCELLED
 
@@ -157,3 +157,42 @@ async def test_told_where_it_is(port, tiny_file, support):
     assert Path(told.removeprefix("midtoken: the page is ")).is_file()
     assert ("window/showDocument" in client.asked) == support
     await client.end()
+
+
+@pytest.mark.parametrize("how", ["orderly", "end of input", "SIGTERM"])
+async def test_the_file_goes_with_the_connection(tiny_file, tmp_path, monkeypatch, how):
+    """Whatever ends the server, nothing of it stays."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    async with own_server() as (client, process):
+        client.settings = None
+        await client.begin(NEOVIM_12, settings(tiny_file()))
+        await client.ready()
+        client.open(URI, "import os\nprint(o)\n")
+        await client.menu(URI, (1, 7))
+        await open_report(client)
+        assert [*tmp_path.glob("midtoken-*/report.html")]
+        if how == "SIGTERM":
+            process.terminate()
+        elif how == "orderly":
+            await client.end()
+        else:
+            process.stdin.close()
+        assert await process.wait() == 0
+
+    assert not [*tmp_path.iterdir()]
+
+
+async def test_the_file_goes_with_one_connection_of_many(port, tiny_file):
+    """The server goes on, and the file has gone."""
+    client = await connected(port, tiny_file)
+    client.open(URI, "import os\nprint(o)\n")
+    await client.menu(URI, (1, 7))
+    await open_report(client)
+    await client.until(lambda: bool(client.messages()))
+    file = Path(client.messages()[0].partition("the page is ")[2])
+    assert file.is_file()
+    await client.end()
+
+    async with asyncio.timeout(PATIENCE_S):
+        while file.parent.exists():
+            await asyncio.sleep(0.02)
