@@ -8,7 +8,8 @@ sessions; here is what it leaves out, all of it found by trying:
   next line that ends in a header;
 - a request that is followed at once by an edit saw the document after the edit;
 - requests before `initialize` were carried out, and those after `shutdown` were not answered;
-- requests that a browser posts over HTTP were carried out.
+- requests that a browser posts over HTTP were carried out;
+- what was carried out for a notification or a command was kept for as long as the connection.
 
 Not here: what requests mean.
 """
@@ -18,6 +19,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from typing import Any, Protocol
 
 from lsprotocol import types
@@ -130,6 +132,26 @@ class MessageProtocol(LanguageServerProtocol):
         else:
             return True
         return False
+
+    def _execute_handler(
+        self,
+        msg_id: str | int,
+        handler: Callable[[Any], Any],
+        callback: Callable[[Future[Any]], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Run a handler, as pygls does, which forgets those of requests alone when they are done.
+
+        What runs for a notification, or for a part of a request, has a number of its own.
+        """
+
+        def done(future: Future[Any]) -> None:
+            if self._request_futures.get(msg_id) is future:
+                del self._request_futures[msg_id]
+            callback(future)
+
+        super()._execute_handler(msg_id, handler, done, args, kwargs)
 
     def _refuse(self, data: object, code: int, message: str) -> None:
         """Answer a request with an error; a notification gets a line in the log only."""
