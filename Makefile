@@ -8,7 +8,7 @@ export CMAKE_ARGS ?= -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF
 # Idle OpenMP threads sleep: on a shared machine busy waiting costs several times the work itself.
 export OMP_WAIT_POLICY := passive
 
-.PHONY: demo test test-grammars test-editors test-vscode test-vulkan check-vscode vscode check dist fuzz lock format model clean
+.PHONY: demo test test-grammars test-editors test-vscode test-vulkan check-vscode vscode check dist fuzz soak lock format model clean
 
 demo: .venv/ready model
 	$(BIN)/python -m server.demo
@@ -71,6 +71,11 @@ dist: .venv/ready
 MINUTES ?= 10
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+# People drawn at random use servers of all kinds, end them and start them again, so many minutes.
+# What must hold meanwhile is in tests/soak; it is looked at all the time. Linux only.
+soak: .venv/ready
+	$(BIN)/python -m tests.soak --minutes $(MINUTES)
 
 format: .venv/ready
 	$(BIN)/ruff format .

@@ -1,0 +1,87 @@
+"""What a process takes: memory, threads and open files; and whether it grows."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+BUCKETS = 20
+"""The least of each part of a run counts: what is needed for a moment is no growth."""
+
+MOST_GROWTH = 16 << 20
+"""Bytes: what a process may grow by after it is warm."""
+
+Samples = Sequence[tuple[float, int]]
+"""Pairs of seconds and bytes."""
+
+
+def memory(pid: int) -> int | None:
+    """Bytes of a process that no file backs, in memory or swapped out; None if it has gone.
+
+    The pages of a model's file come and go with what else the machine does, so they do not count.
+    """
+    fields = {}
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
+            name, value, *_ = line.split()
+            fields[name] = int(value)
+    except (OSError, ValueError):
+        return None
+    return 1024 * (fields["Anonymous:"] + fields["Swap:"]) if "Anonymous:" in fields else None
+
+
+def threads(pid: int) -> int:
+    """How many threads a process has. Raises OSError."""
+    return len([*Path(f"/proc/{pid}/task").iterdir()])
+
+
+def open_files(pid: int) -> list[str]:
+    """What a process has open, in order. Raises OSError."""
+    found = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.append(str(link.readlink()).split(":[")[0])
+        except FileNotFoundError:  # closed meanwhile
+            continue
+    return sorted(found)
+
+
+def growth(samples: Samples) -> float:
+    """Bytes by which something has grown over its samples, by the line that fits them best.
+
+    The line is that of least squares through the least sample of each of twenty parts.
+    """
+    if len(samples) < 2 * BUCKETS:
+        return 0.0
+    first, last = samples[0][0], samples[-1][0]
+    least: dict[int, tuple[float, int]] = {}
+    for at, size in samples:
+        part = min(BUCKETS - 1, int(BUCKETS * (at - first) / (last - first)))
+        if part not in least or size < least[part][1]:
+            least[part] = at, size
+    points = [*least.values()]
+    mean_at = sum(at for at, _ in points) / len(points)
+    mean = sum(size for _, size in points) / len(points)
+    spread = sum((at - mean_at) ** 2 for at, _ in points)
+    slope = sum((at - mean_at) * (size - mean) for at, size in points) / spread if spread else 0.0
+    return slope * (last - first)
+
+
+def faults_of(samples: Samples, rests: Sequence[tuple[int, list[str]]]) -> list[str]:
+    """What has grown of a process that should not have.
+
+    Args:
+        samples: Its memory, since it is warm.
+        rests: Threads and open files at each rest since then.
+    """
+    found = []
+    grown = growth(samples)
+    if grown > MOST_GROWTH:
+        found.append(f"memory has grown by {grown / (1 << 20):.1f} MiB")
+    if len(rests) > 1:
+        (threads_before, files_before), (threads_now, files_now) = rests[0], rests[-1]
+        if threads_now > threads_before:
+            found.append(f"{threads_now} threads at rest, and {threads_before} before")
+        if len(files_now) > len(files_before):
+            new = Counter(files_now) - Counter(files_before)
+            found.append(f"files stay open: {dict(new)}")
+    return found
