@@ -10,7 +10,6 @@ Not here: what a token is (`access`), and what messages mean.
 """
 
 import asyncio
-import json
 import logging
 import socket
 import ssl
@@ -18,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from server.access import Admit, Refused
+from server.refusal import refusal
 
 logger = logging.getLogger("midtoken.gate")
 
@@ -121,7 +121,7 @@ class Gate:
         except Refused as refused:
             logger.info("a connection is refused: %s", refused)
             assert streams is not None
-            streams[1].write(_shown(str(refused)))
+            streams[1].write(refusal(str(refused)))
             await close_gently(*streams)
         except (OSError, EOFError) as error:  # TimeoutError and errors of TLS are among the first
             logger.info("a connection ends: %s", error or type(error).__name__)
@@ -186,11 +186,3 @@ async def close_gently(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
             while await reader.read(1 << 16):
                 pass
     writer.close()
-
-
-def _shown(message: str) -> bytes:
-    """A message of the protocol that has an editor show a text: 1 is an error."""
-    params = {"type": 1, "message": f"midtoken: {message}"}
-    note = {"jsonrpc": "2.0", "method": "window/showMessage", "params": params}
-    body = json.dumps(note).encode()
-    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)

@@ -1,8 +1,8 @@
 """Models by the editor: which there are, and fetching one while the person watches, or stops it.
 
 - `midtoken/models` (request): `{"current", "models": [{"name", "size", "here", "mirror", "licence",
-  "description"}]}`; `current` is the option `model.name`, which may be a path, or `remote.url` where
-  an engine elsewhere is asked.
+  "description"}]}`; `current` is the option `model.name`, which may be a path, or
+  `remote.url` where an engine elsewhere is asked.
 - `midtoken/pullModel` (request): fetches the model `name` of the list; `{"path"}` when it is here,
   `{"problem"}`, a line for people, when it can't be had. With a `workDoneToken` its progress is
   told. Cancelling the request stops the download; what has arrived stays, and the next one goes on

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from server.errors import EngineError
+from server.refusal import MOST_BYTES, refusal_in
 
 CHUNK_BYTES = 1 << 16
 
@@ -40,7 +41,7 @@ async def relay(
         first: What the editor has said already; it is passed on first.
 
     Raises:
-        EngineError: The server has gone although the editor wanted to go on.
+        EngineError: The server lets nobody in, or has gone although the editor wanted to go on.
     """
     loop = asyncio.get_running_loop()
     said = bytearray(first[-_EXIT_BYTES:])
@@ -69,32 +70,37 @@ async def relay(
         with suppress(OSError):
             await pass_on(first)
         threading.Thread(target=read, name="midtoken input", daemon=True).start()
-        await _copy_out(reader, None if writer.can_write_eof() else finishing)
+        heard = await _copy_out(reader, None if writer.can_write_eof() else finishing)
     finally:
         finishing.cancel()
         writer.close()
+    if reason := refusal_in(heard):
+        raise EngineError(reason)
     if not has_ended.is_set() and _wants_more(said):
         raise EngineError("the server has ended; start it again")
 
 
-async def _copy_out(reader: asyncio.StreamReader, stop: "asyncio.Future[None] | None") -> None:
-    """Write what the server says to standard output, until it says no more.
+async def _copy_out(reader: asyncio.StreamReader, stop: "asyncio.Future[None] | None") -> bytes:
+    """Write what the server says to standard output, until it says no more; the beginning of it.
 
     A connection with TLS can't be ended by one side alone: there it ends with the editor.
     """
+    heard = b""
     while True:
         reading = asyncio.ensure_future(reader.read(CHUNK_BYTES))
         ends: set[asyncio.Future[Any]] = {reading, stop} if stop else {reading}
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if not reading.done():
             reading.cancel()
-            return
+            return heard
         try:
             data = reading.result()
         except OSError:
-            return
+            return heard
         if not data:
-            return
+            return heard
+        if len(heard) <= MOST_BYTES:
+            heard += data
         # A pipe that is full is waited for in a thread: what the editor says goes on meanwhile.
         await asyncio.to_thread(_write_all, data)
 

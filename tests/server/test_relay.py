@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from server.refusal import refusal
 from tests.server.command import REPOSITORY
 
 PATIENCE_S = 60
@@ -89,6 +90,38 @@ async def test_the_server_ends(said, code, told):
         process.stdin.write(said)
         assert await process.wait() == code
         assert (await process.stderr.read()).startswith(told)
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["an editor that waits", "no input"])
+async def test_nobody_is_let_in(is_open):
+    """Why is told to the editor and on standard error, and the exit code says so as well."""
+
+    async def serve(reader, writer):
+        writer.write(refusal("the token is wrong"))
+        await writer.drain()
+        await asyncio.sleep(0.2)
+        writer.close()
+
+    async with passing_on(serve) as process:
+        if not is_open:
+            process.stdin.close()
+        assert await process.wait() == 1
+        assert await process.stdout.read() == refusal("the token is wrong")
+        assert await process.stderr.read() == b"midtoken: the token is wrong\n"
+
+
+async def test_a_message_to_a_person_is_no_refusal():
+    """If a server says more than that, it has let the editor in."""
+
+    async def serve(reader, writer):
+        await reader.read()
+        writer.write(refusal("a setting is wrong") + b"Content-Length: 2\r\n\r\n{}")
+        writer.close()
+
+    async with passing_on(serve) as process:
+        out, err = await process.communicate(b"hello")
+    assert (process.returncode, err) == (0, b"")
+    assert out.endswith(b"{}")
 
 
 async def test_an_editor_that_does_not_read():
