@@ -103,8 +103,11 @@ def bind_explain_methods(
             return tell(answer["problem"])
         if ended:
             return None
-        file = folder() / "report.html"
-        file.write_text(answer["html"], encoding="utf-8")
+        try:
+            file = folder() / "report.html"
+            file.write_text(answer["html"], encoding="utf-8")
+        except OSError as error:
+            return tell(f"the page can't be written ({error.strerror}): make room for it")
         window = server.client_capabilities.window
         shown = bool(window and window.show_document and window.show_document.support)
         if shown:

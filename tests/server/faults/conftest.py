@@ -5,10 +5,11 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,30 +82,33 @@ def limit_files(size: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
-async def serve(
+@asynccontextmanager
+async def begun(
     home: Path,
     model: Path,
     *,
     before: Callable[[], None] | None = None,
     program: Sequence[str] = ("-m", "server.cli"),
+    how: str = "--stdio",
     **sections: dict[str, object],
-) -> Session:
-    """One session of a server: a suggestion, which is shown and accepted, and an end in order.
+) -> AsyncIterator[tuple[Client, asyncio.subprocess.Process, asyncio.Future[bytes]]]:
+    """A server that is ready, its process, and what it will have said on standard error.
 
     Args:
         home: Its `MIDTOKEN_HOME`.
         model: The model's file.
         before: Is called in the new process, before the server runs.
         program: Python's arguments for midtoken.
+        how: Its way of serving.
         sections: Options beside the usual ones.
     """
+    environment = {"PYTHONPATH": str(REPOSITORY), "OMP_WAIT_POLICY": "passive"}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, *program, "serve", "--stdio"),
+        *(sys.executable, *program, "serve", how),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env=os.environ
-        | {"PYTHONPATH": str(REPOSITORY), "OMP_WAIT_POLICY": "passive", "MIDTOKEN_HOME": str(home)},
+        env=os.environ | environment | {"MIDTOKEN_HOME": str(home)},
         limit=BUFFER_BYTES,
         preexec_fn=before,
     )
@@ -113,22 +117,39 @@ async def serve(
     client.settings = None
     # The same prompt, however fast the machine seems to be.
     steady = {"completion": {"contextTokens": 400}, "grammar": {"mode": "off"}}
-    await client.begin(NEOVIM_12, settings(model, **(steady | sections)))
-    await client.ready()
-    status = client.told(STATUS)[-1]["message"]
-    uri = (home / "reader.py").as_uri()
-    client.open(uri, TEXT)
-    items = await client.inline(uri, AT)
-    report = await client.request(
-        "workspace/executeCommand", {"command": "midtoken.showReport", "arguments": []}
-    )
-    document = {"textDocument": {"uri": uri}}
-    client.notify("midtoken/didShow", document)
-    client.notify("midtoken/didAccept", document | {"length": 3})
-    client.send("shutdown")
-    client.notify("exit")
-    code = await asyncio.wait_for(process.wait(), PATIENCE_S)
-    lines = (await said).decode().splitlines()
+    try:
+        await client.begin(NEOVIM_12, settings(model, **(steady | sections)))
+        await client.ready()
+        yield client, process, said
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def serve(home: Path, model: Path, **more: Any) -> Session:
+    """One session of a server: a suggestion, which is shown and accepted, and an end in order.
+
+    Args:
+        home: Its `MIDTOKEN_HOME`.
+        model: The model's file.
+        more: As for `begun`.
+    """
+    async with begun(home, model, **more) as (client, process, said):
+        status = client.told(STATUS)[-1]["message"]
+        uri = (home / "reader.py").as_uri()
+        client.open(uri, TEXT)
+        items = await client.inline(uri, AT)
+        report = await client.request(
+            "workspace/executeCommand", {"command": "midtoken.showReport", "arguments": []}
+        )
+        document = {"textDocument": {"uri": uri}}
+        client.notify("midtoken/didShow", document)
+        client.notify("midtoken/didAccept", document | {"length": 3})
+        client.send("shutdown")
+        client.notify("exit")
+        code = await asyncio.wait_for(process.wait(), PATIENCE_S)
+        lines = (await said).decode().splitlines()
     return Session(
         tuple(item["insertText"] for item in items),
         tuple(client.messages()),

@@ -9,7 +9,7 @@ import pytest
 
 from server import stats
 from tests.server.command import run_process
-from tests.server.faults.conftest import fill, limit_files, problems, serve
+from tests.server.faults.conftest import begun, fill, limit_files, problems, serve
 
 
 @pytest.fixture
@@ -69,6 +69,16 @@ async def test_room_again(tmp_path, tiny_file, expected):
     assert json.loads((tmp_path / "stats.json").read_text())
 
 
+async def test_no_room_for_a_shared_server(disk, tiny_file):
+    """The server can't say where it is, so the editor has one of its own, and hears why."""
+    home = disk("size=64k")
+    fill(home)
+    session = await serve(home, tiny_file(), how="--shared")
+
+    assert (bool(session.shown), session.code) == (True, 0)
+    assert len([line for line in session.said if "a server of its own" in line]) == 1
+
+
 @pytest.mark.parametrize("command", ["complete", "doctor", "rank"])
 def test_commands(disk, tiny_file, tmp_path, command):
     """A full home keeps no command from its work."""
@@ -92,6 +102,19 @@ def test_commands(disk, tiny_file, tmp_path, command):
     assert done.err == ""
     assert done.code == 0
     assert done.out
+
+
+async def test_a_page_for_an_editor(tmp_path, tiny_file):
+    """An editor is told that the page of a suggestion can't be written."""
+    async with begun(tmp_path, tiny_file(), before=limit_files(0)) as (client, _, _):
+        client.open("file:///a.py", "import o")
+        await client.inline("file:///a.py", (0, 8))
+        opening = {"command": "midtoken.openReport", "arguments": []}
+        assert await client.request("workspace/executeCommand", opening) is None
+        [message] = client.messages()
+
+    assert message.startswith("midtoken: the page can't be written (")
+    assert message.endswith("): make room for it")
 
 
 def test_a_page_without_room(disk, tiny_file, tmp_path):
