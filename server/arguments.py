@@ -52,9 +52,11 @@ class DoctorArguments(EngineArguments, RemoteArguments):
     """Options of `midtoken doctor`."""
 
 
-class TeamArguments(RemoteArguments):
+class TeamArguments(EngineArguments, RemoteArguments):
     """Options of `midtoken bench team`."""
 
+    shared: bool
+    parallel: int
     users: str
     keys: int
     seed: int

@@ -18,6 +18,7 @@ from server.arguments import (
     TypingArguments,
 )
 from server.cli_options import Command, engine_options, grammar_option, remote_options, with_options
+from server.option_sections import RemoteSection
 
 LANGUAGES = ("all", "c", "go", "java", "javascript", "python", "rust", "typescript")
 PROJECTS = (
@@ -90,13 +91,27 @@ def bench() -> None:
     show_default=True,
     help="How much each types, in keys that the text takes without suggestions.",
 )
+@click.option(
+    "--shared",
+    is_flag=True,
+    help="One server process for all; without --remote it runs a model on this machine.",
+)
+@click.option(
+    "--parallel",
+    type=click.IntRange(1, 64),
+    default=RemoteSection().parallel,
+    show_default=True,
+    help="With --remote: requests that one server process has at the engine at once.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@engine_options
 @remote_options
 def team(**options: Unpack[TeamArguments]) -> None:
-    """Have several people type at once, whom one engine elsewhere helps.
+    """Have several people type at once, whom one model helps.
 
-    Tells how many requests and tokens a second reach the engine, and how long suggestions take.
+    Tells how many requests and tokens a second reach it, how long suggestions take, and how many
+    keys have their answer before the next one.
     """
     from server.bench.team import run_team
 

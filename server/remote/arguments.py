@@ -40,4 +40,5 @@ def settings_of(remote: RemoteSection) -> dict[str, Any]:
         "keyFile": remote.key_file,
         "tokenizer": remote.tokenizer,
         "timeout": remote.timeout,
+        "parallel": remote.parallel,
     }

@@ -36,6 +36,7 @@ class TestFigures:
             real_seconds=20.0,
             tokens=500,
             requests=80,
+            answers={"items": 50, "empty": 10, "cancelled": 20},
             details={"forward_passes": 40, "from_memory": 40},
         )
         found = figures_of(record, 2)
@@ -45,11 +46,13 @@ class TestFigures:
         assert found["asked_per_second"] == 4.0
         assert found["tokens_per_second"] == 50.0
         assert found["keystrokes_saved"] == 0.2
-        assert (found["median_ms"], found["p90_ms"]) == (20.0, 30.0)
+        assert (found["median_ms"], found["p95_ms"]) == (20.0, 30.0)
+        assert found["in_time"] == 0.75
 
     def test_nothing_was_shown(self):
         found = figures_of(Record(real_seconds=1.0), 1)
         assert found["median_ms"] is None
+        assert found["in_time"] is None
         assert found["keystrokes_saved"] is None
 
 
@@ -67,3 +70,30 @@ def test_a_small_run():
     assert row["unanswered"] == 0
     assert row["asked"] > 0
     assert engine.completions
+
+
+def test_one_server_for_all(tiny_file):
+    """What it has asked of its model is counted once, however many typed."""
+    arguments = ["--model", str(tiny_file()), "--threads", "1", "--users", "2", "--keys", "12"]
+    result = CliRunner().invoke(cli, ["bench", "team", "--shared", "--json", *arguments])
+    assert result.exception is None, result.exception
+    found = json.loads(result.stdout)
+    [row] = found["results"]
+
+    assert found["settings"]["shared"]
+    assert row["errors"] == []
+    assert row["unanswered"] == 0
+    assert 0 < row["asked"]
+    assert 0 < row["in_time"] <= 1
+
+
+def test_one_server_and_an_engine():
+    with running(FakeEngine(wish="self.name = name\n")) as engine:
+        arguments = ["--shared", "--parallel", "2", "--users", "2", "--keys", "12", "--json"]
+        result = CliRunner().invoke(cli, ["bench", "team", "--remote", engine.url, *arguments])
+        assert result.exception is None, result.exception
+        [row] = json.loads(result.stdout)["results"]
+
+    assert row["errors"] == []
+    assert row["asked"] == len(engine.completions)
+    assert engine.paths().count("/v1/models") == 1
