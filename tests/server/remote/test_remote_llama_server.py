@@ -1,5 +1,6 @@
 """A real llama-server, from the package that benchmarks fetch: a tiny model, the default one."""
 
+import asyncio
 import threading
 from contextlib import suppress
 
@@ -7,18 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from server.backend import Backend
 from server.bench.llama_server import LlamaProcess, fetch
 from server.completion_options import CompletionOptions
 from server.errors import Cancelled, DownloadError, RemoteError
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
 from server.option_sections import RemoteSection
+from server.options import Options
 from server.remote.apis import Ask
 from server.remote.completer import UNFORCED, load_remote
+from server.service_request import Request
 from server.snapshot import Snapshot
 
 SECRET = "sk-very-secret-1234"
 PLAIN = CompletionOptions(grammar="off", max_tokens=8)
+LONG = CompletionOptions(grammar="off", max_tokens=64, multiline="always")
 HARD = [
     "x = 'é",
     'f(r"\\d+$", [^a',
@@ -122,6 +127,35 @@ class TestStopping:
         timer.join()
         known.resume()
         known.complete(at(b"def f(x):\n    ret"), PLAIN)
+
+
+class TestTogether:
+    TEXTS = (b"def f(x):\n    ret", b"import o", b"for i in ran", b"class A:\n    de")
+
+    async def test_several_documents_at_once(self, package, tiny_file):
+        """Each gets the text that it gets alone; one that is cancelled disturbs no other."""
+        parameters = {"n_ctx": 2048, "n_parallel": 4}
+        with LlamaProcess(package, tiny_file(), 1, parameters) as process:
+            backend = Backend()
+            await backend.load(Options(remote=RemoteSection(url=process.address)))
+
+            def ask(number, text):
+                snapshot = Snapshot(f"{number}.py", 0, text, len(text), "python")
+                return asyncio.ensure_future(backend.complete(Request(number, snapshot, LONG)))
+
+            alone = [await ask(number, text) for number, text in enumerate(self.TEXTS)]
+            backend.service.reset()  # nothing is remembered
+            asked = [ask(number, text) for number, text in enumerate(self.TEXTS)]
+            await asyncio.sleep(0.01)
+            asked[0].cancel()
+            found = await asyncio.gather(*asked[1:])
+            again = await ask(0, self.TEXTS[0])
+            backend.close()
+
+        # In a batch the last digits of probabilities are others.
+        texts, usual = ([one.items[0].text for one in them] for them in ((again, *found), alone))
+        assert texts == usual
+        assert backend.service.counts.from_memory == 0
 
 
 class TestKeys:
