@@ -1,9 +1,10 @@
 ;;; drive.el --- Type into Emacs and accept what eglot offers  -*- lexical-binding: t; -*-
 
 ;; Loaded after the set-up of the README. Reads cases as JSON from the file in MIDTOKEN_CASES:
-;; a list of {file, offset, typed, entry}, the offset in characters. Every file is visited, its text
-;; typed, completed and saved; what was accepted is printed as one line of JSON for each. With an
-;; entry, that one is taken from the list as Emacs' completion styles show it.
+;; a list of {file, offset, typed, entry, kill}, the offset in characters. Every file is visited, its
+;; text typed, completed and saved; what was accepted is printed as one line of JSON for each. With an
+;; entry, that one is taken from the list as Emacs' completion styles show it. With kill, the server is
+;; killed while it answers, and the text is typed meanwhile.
 
 (require 'json)
 
@@ -33,14 +34,24 @@
       (funcall (plist-get more :exit-function) chosen 'finished)
       (plist-get (get-text-property 0 'eglot--lsp-item chosen) :detail))))
 
-(defun drive-case (file offset typed entry)
+(defun drive-kill (typed)
+  "Kill the server while it answers, go on with TYPED, and wait until eglot has a new one."
+  (let ((server (eglot-current-server)))
+    (jsonrpc-async-request server :textDocument/completion (eglot--CompletionParams)
+                           :success-fn #'ignore :error-fn #'ignore :timeout-fn #'ignore)
+    (setq drive-ready nil)
+    (signal-process (jsonrpc--process server) 'KILL)
+    (insert typed)
+    (drive-wait "a new server" (lambda () drive-ready))))
+
+(defun drive-case (file offset typed entry kill)
   "Type TYPED so many characters into FILE (OFFSET), complete and save.
-An ENTRY is taken from the list."
+An ENTRY is taken from the list.  With KILL, the server is killed meanwhile."
   (find-file file)
   (unless (eglot-managed-p) (apply #'eglot (eglot--guess-contact)))
   (drive-wait "the model" (lambda () drive-ready))
   (goto-char (+ (point-min) offset))
-  (insert typed)
+  (if kill (drive-kill typed) (insert typed))
   (if entry
       (let ((detail (drive-take entry)))
         (save-buffer)
@@ -77,6 +88,6 @@ An ENTRY is taken from the list."
                 (insert-file-contents (getenv "MIDTOKEN_CASES"))
                 (json-parse-buffer :object-type 'plist :array-type 'list)))
   (drive-case (plist-get each :file) (plist-get each :offset) (plist-get each :typed)
-              (plist-get each :entry)))
+              (plist-get each :entry) (plist-get each :kill)))
 (eglot-shutdown-all)
 ;;; drive.el ends here

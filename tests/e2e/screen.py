@@ -81,6 +81,11 @@ class Terminal:
         )
         os.close(end)
 
+    @property
+    def pid(self) -> int:
+        """The program's process."""
+        return self._process.pid
+
     def close(self) -> None:
         """End the program."""
         self._process.terminate()

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,10 @@ DRIVE = Path(__file__).with_name("drive.el")
 
 LIMIT_S = 300
 
-TYPED = (*CASES, DASHED, MEANT)
+KILLED = replace(CASES[0], name="killed")
+"""The server is killed while it answers, and this is typed meanwhile."""
+
+TYPED = (*CASES, DASHED, MEANT, KILLED)
 
 ENTRIES = {MEANT.name: "spin-slowly"}
 """What is taken from the list; else it has one entry, which is taken."""
@@ -49,6 +53,7 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes,
     asked = [
         {"file": str(files[case.name]), "offset": len(case.before), "typed": case.typed}
         | ({"entry": ENTRIES[case.name]} if case.name in ENTRIES else {})
+        | ({"kill": True} if case is KILLED else {})
         for case in TYPED
     ]
     cases = folder / "cases.json"
@@ -71,6 +76,14 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes,
         name: (path.read_bytes(), answer)
         for (name, path), answer in zip(files.items(), answers, strict=True)
     }
+
+
+def test_a_server_that_is_killed(accepted: dict[str, tuple[bytes, dict[str, str]]]) -> None:
+    """Eglot starts it again by itself; what was typed is there, and is completed."""
+    written, answer = accepted[KILLED.name]
+
+    assert written == KILLED.document(answer["item"], 0)
+    assert KILLED.fits(written), KILLED.accepted_line(written)
 
 
 @pytest.mark.parametrize("case", [*CASES, DASHED], ids=lambda case: case.name)

@@ -5,8 +5,11 @@ Helix hides menu entries whose filter text does not match what is typed, and cou
 
 import os
 import re
+import signal
+import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -130,6 +133,34 @@ def test_menu(editor: tuple[Terminal, Path], case: Case) -> None:
     assert case.fits(written), case.accepted_line(written)
     assert written.startswith((case.before + case.typed).encode())
     assert written.endswith(case.after[case.after.index("\n") :].encode())
+
+
+@pytest.mark.parametrize("editor", [IDENTIFIER], ids=["killed"], indirect=True)
+def test_a_server_that_is_killed(editor: tuple[Terminal, Path]) -> None:
+    """Typing goes on; a command of the README starts it again, and what was typed is completed."""
+    terminal, path = editor
+    command = ":lsp-restart"
+    assert f"`{command}`" in README.read_text(encoding="utf-8")
+    type_typed(terminal, path, replace(IDENTIFIER, typed=IDENTIFIER.typed[:-2]))
+    find = ["pgrep", "-P", str(terminal.pid), "-f", "serve"]
+    [server] = subprocess.run(find, capture_output=True, check=True, text=True).stdout.split()
+    terminal.press("\x18")
+    os.kill(int(server), signal.SIGKILL)
+    terminal.press(IDENTIFIER.typed[-2:])
+    to_normal_mode(terminal)
+    terminal.press(f"{command}\r")
+    terminal.press("A")
+    ask_until_answered(terminal)
+    terminal.press("\t\r")
+    terminal.wait("acceptance", lambda lines: not any(map(ENTRY.search, lines)))
+    to_normal_mode(terminal)
+    terminal.press(":w\r")
+    untouched = IDENTIFIER.as_bytes(IDENTIFIER.before + IDENTIFIER.after)
+    terminal.wait("the file to be written", lambda _: content_of(path) not in {b"", untouched})
+
+    written = path.read_bytes()
+    assert IDENTIFIER.fits(written), IDENTIFIER.accepted_line(written)
+    assert written.startswith((IDENTIFIER.before + IDENTIFIER.typed).encode())
 
 
 @pytest.mark.parametrize("editor", [IDENTIFIER], ids=["page"], indirect=True)

@@ -22,6 +22,8 @@ require('midtoken').setup({
 })
 """
 
+ASK = "textDocument/completion"
+
 # As a list, since the shell of a command line would be found as well, and be gone a moment later.
 PIDS = "return vim.fn.system({'pgrep', '-P', vim.fn.getpid(), '-f', 'serve'})"
 
@@ -302,12 +304,44 @@ def test_a_missing_server_is_said_once(requirement: str, tmp_path: Path) -> None
         editor.close()
 
 
-def test_a_server_that_dies_is_said_and_starts_again(editor: Neovim, tmp_path: Path) -> None:
+def kill_server(editor: Neovim) -> None:
+    """Without warning, as the system does where memory is short."""
+    [pid] = editor.wait("a server", lambda: editor.lua(PIDS).split())
+    os.kill(int(pid), signal.SIGKILL)
+    editor.wait("its end", lambda: pid not in editor.lua(PIDS).split())
+
+
+def test_a_server_that_is_killed_starts_again(editor: Neovim, tmp_path: Path) -> None:
+    """In the middle of a request, while typing goes on: no key is lost, suggestions come back."""
+    case = CASES[0]
+    type_case(editor, case, tmp_path)
+    editor.lua("vim.lsp.buf_request(0, ..., vim.lsp.util.make_position_params(0, 'utf-8'))", ASK)
+    kill_server(editor)
+    editor.type("rn")
+    editor.wait("the message", lambda: "ended with signal 9 and starts again" in messages(editor))
+    editor.type("<BS><BS>")
+    editor.wait("the model", lambda: editor.nvim.vars.get("midtoken_status") == "ready")
+    editor.wait("a suggestion", lambda: editor.item("textDocument/completion"))
+
+    assert editor.nvim.current.line == case.typed
+    assert editor.written() == case.document("", 0)
+
+
+def test_a_server_that_dies_again_and_again_is_said(editor: Neovim, tmp_path: Path) -> None:
+    """It is not started for ever; the command starts it, and the file is as it was."""
+
+    def status() -> str:
+        return str(editor.nvim.vars["midtoken_status"])
+
     type_case(editor, CASES[0], tmp_path)
     editor.type("<Esc>")
-    for pid in editor.lua(PIDS).split():
-        os.kill(int(pid), signal.SIGKILL)
-    editor.wait("the message", lambda: "the server ended with signal 9" in messages(editor))
-    assert editor.nvim.vars["midtoken_status"] == "error"
+    for _ in range(5):
+        if status() != "error":
+            kill_server(editor)
+            editor.wait("news", lambda: status() in {"starting", "error"})
+    editor.wait("an error", lambda: status() == "error")
+    assert "the server ended with signal 9 again" in messages(editor)
     editor.nvim.command("Midtoken restart")
-    editor.wait("the model", lambda: editor.nvim.vars.get("midtoken_status") == "ready")
+    editor.wait("the model", lambda: status() == "ready")
+
+    assert editor.written() == CASES[0].document("", 0)

@@ -4,8 +4,15 @@ local status = require('midtoken.status')
 
 local M = {}
 
+--- A server that has ended is started again, unless that has happened so often in such a time: then
+--- something is wrong that starting does not mend.
+local MOST_ENDS, WITHIN_MS = 4, 3 * 60 * 1000
+
+local START_AFTER_MS = 500 -- Neovim has let go of the old one by then
+
 local missing_was_said = false
 local stopping = false
+local ends = {} ---@type number[] when servers have ended, by a clock that nobody can set
 
 --- The command as it is configured; nil where it is a function, as `vim.lsp.rpc.connect(…)` gives.
 ---@return string[]?
@@ -34,22 +41,33 @@ function M.can_start()
   return false
 end
 
---- Note that a server has ended; if nobody asked it to, say so.
+--- Note that a server has ended; if nobody asked it to, say so and start it again.
 ---@param code integer the program's exit code
 ---@param signal integer the signal that ended it, or 0
 function M.ended(code, signal)
   vim.schedule(function()
     if stopping or (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then
-      status.update({ state = 'off', message = 'the server has stopped' })
-    else
-      local how = signal ~= 0 and ('signal %d'):format(signal) or ('code %d'):format(code)
-      status.update({
-        state = 'error',
-        message = ('the server ended with %s: `:Midtoken log` tells more, `:Midtoken restart` starts it again'):format(
-          how
-        ),
-      })
+      return status.update({ state = 'off', message = 'the server has stopped' })
     end
+    local how = signal ~= 0 and ('signal %d'):format(signal) or ('code %d'):format(code)
+    local message = 'the server ended with ' .. how
+    local now = vim.uv.now()
+    ends = vim.tbl_filter(function(moment)
+      return now - moment < WITHIN_MS
+    end, ends)
+    table.insert(ends, now)
+    if #ends > MOST_ENDS then
+      message = message .. ' again: `:Midtoken log` tells more, `:Midtoken restart` starts it again'
+      return status.update({ state = 'error', message = message })
+    end
+    message = message .. ' and starts again'
+    status.update({ state = 'starting', message = message })
+    vim.notify('midtoken: ' .. message, vim.log.levels.WARN)
+    vim.defer_fn(function()
+      if not stopping and M.can_start() then
+        vim.lsp.enable('midtoken')
+      end
+    end, START_AFTER_MS)
   end)
 end
 
@@ -71,6 +89,7 @@ end
 --- Start the server for the files that are open and for those to come.
 function M.enable()
   stopping = false
+  ends = {}
   vim.lsp.enable('midtoken')
 end
 
