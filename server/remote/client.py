@@ -13,6 +13,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -130,11 +131,15 @@ class Client:
 
     def _connection(self) -> http.client.HTTPConnection:
         if self._secure:
-            context = ssl.create_default_context()
             return http.client.HTTPSConnection(
-                self._host, self._port, timeout=CONNECT_S, context=context
+                self._host, self._port, timeout=CONNECT_S, context=self._trusted
             )
         return http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_S)
+
+    @cached_property
+    def _trusted(self) -> ssl.SSLContext:
+        """Read once: to read the system's certificates takes some 30 ms."""
+        return ssl.create_default_context()
 
     def _check(self) -> None:
         if self._cancelled:
