@@ -48,6 +48,11 @@ NONE: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 AT_ONCE = 1 << 15
 """So many exponentials are taken at a time: they stay in a core's cache until they are summed."""
 
+PLAIN = 50.0
+"""Where the highest logit is nearer to 0, exponentials need no shift: `exp(50)` times any number of
+tokens is far from the largest number of 32 bits, `exp(-50)` far from the smallest with all digits.
+"""
+
 
 def log_normaliser(
     logits: NDArray[np.floating],
@@ -70,20 +75,28 @@ def log_normaliser(
     outside = logits[without]
     if len(outside) and highest == outside.max():  # what counts may be lost beside it
         return log_normaliser(np.delete(logits, without), temperature)
-    total = -_weights(outside, highest, temperature).sum(dtype=np.float64)
+    plain = temperature == 1 and abs(highest) < PLAIN
+    origin = logits.dtype.type(0) if plain else highest
+    total = -_weights(outside, origin, temperature, outside).sum(dtype=np.float64)
+    weights = np.empty(min(AT_ONCE, len(logits)), logits.dtype)
     for start in range(0, len(logits), AT_ONCE):
-        total += _weights(logits[start : start + AT_ONCE], highest, temperature).sum()
-    return float(np.log(total) + np.float64(highest) / temperature)
+        part = logits[start : start + AT_ONCE]
+        total += _weights(part, origin, temperature, weights[: len(part)]).sum()
+    return float(np.log(total) + np.float64(origin) / temperature)
 
 
 def _weights(
-    logits: NDArray[np.floating], highest: np.floating, temperature: float
+    logits: NDArray[np.floating],
+    origin: np.floating,
+    temperature: float,
+    weights: NDArray[np.floating],
 ) -> NDArray[np.floating]:
-    """Exponentials of logits, relative to that of the highest one."""
-    weights = logits - highest
+    """Exponentials of logits relative to an origin, written into `weights`."""
+    if origin:
+        logits = np.subtract(logits, origin, out=weights)
     if temperature != 1:
-        weights /= logits.dtype.type(temperature)
-    return np.exp(weights, out=weights)
+        logits = np.divide(logits, logits.dtype.type(temperature), out=weights)
+    return np.exp(logits, out=weights)
 
 
 def truncate(logprobs: NDArray[np.float64], sampling: Sampling) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
 from healing.sampling import GREEDY, Sampling, choose, log_normaliser, truncate
@@ -24,6 +25,25 @@ OPTIONS = st.builds(
 def log_probabilities(logits: list[float]) -> np.ndarray:
     array = np.array(logits)
     return array - np.logaddexp.reduce(array)
+
+
+@given(
+    arrays(np.float32, st.integers(1, 40), elements=st.floats(-30, 30, width=32)),
+    st.sampled_from([0, 19, 21, 49, 51, -51, 300, -1e4]),
+    st.sampled_from([1.0, 0.3, 2.0]),
+    st.data(),
+)
+def test_the_normaliser_at_any_level(logits, level, temperature, data):
+    """Very high and very low logits have it to 32 bits, and what does not count is left out."""
+    logits = logits + np.float32(level)
+    without = data.draw(st.sets(st.integers(0, len(logits) - 1), max_size=len(logits) - 1))
+    counting = np.delete(logits, sorted(without)).astype(np.float64) / temperature
+    before = logits.copy()
+
+    found = log_normaliser(logits, temperature, np.array(sorted(without), dtype=np.int64))
+
+    assert_allclose(found, np.logaddexp.reduce(counting), rtol=1e-6, atol=1e-4)
+    assert np.array_equal(logits, before)
 
 
 def kept_by_twin(logprobs: np.ndarray, sampling: Sampling) -> set[int]:
