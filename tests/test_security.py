@@ -12,7 +12,7 @@ from server.option_table import TABLE, USER_ONLY
 from tests.server.command import REPOSITORY, run_process
 from tests.tiny_model import write_tiny_model
 
-PAGE = REPOSITORY / "SECURITY.md"
+PAGES = ("SECURITY.md", "docs/reliability.md")
 EXTENSION = REPOSITORY / "editors/vscode/package.json"
 
 WITHOUT_NETWORK = """
@@ -26,9 +26,10 @@ main(sys.argv[1:])
 """
 
 
-def test_the_page_names_tests_that_exist():
-    """Every threat in SECURITY.md has a test, which is there."""
-    lines = PAGE.read_text("utf-8").splitlines()
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_names_tests_that_exist(page):
+    """Every threat and every fault has a test, which is there."""
+    lines = (REPOSITORY / page).read_text("utf-8").splitlines()
     rows = [line for line in lines if line.startswith("| ") and line.split(" | ")[-1] != "test |"]
 
     assert rows

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,35 @@ def test_crash(open_vscode: Open, tmp_path: Path, quick: dict[str, object]):
 
     assert after != before
     assert any(label.startswith("midtoken starting") for label in said)
+
+
+def test_killed_while_it_writes(open_vscode: Open, tmp_path: Path, tiny_file: Callable[..., Path]):
+    """Typing goes on over the end of a server: no key is lost, and the next server has the text."""
+    path = tmp_path / "a.py"
+    path.write_text("total = 1\n\n")
+    endless: dict[str, object] = {
+        "midtoken.model.name": str(tiny_file(ends=False)),
+        "midtoken.grammar.mode": "off",
+        "midtoken.completion.maxTokens": 4000,
+        "midtoken.completion.maxTokensBlock": 4000,
+        "midtoken.trigger.timeBudget": 60_000,
+    }
+    with open_vscode(tmp_path, endless) as window:
+        window.do("status", "midtoken ready")
+        window.do("open", "a.py:2:1")
+        window.do("type", "retu")
+        window.do("status", "midtoken busy")
+        [before] = window.language_servers()
+        count = len(window.do("said"))
+        os.kill(before, signal.SIGKILL)
+        window.do("type", "rn total")
+        window.do("status again", "midtoken ready", str(count))
+        [after] = window.language_servers()
+        window.do("press", "Escape")
+        written = window.do("save", str(path))
+
+    assert after != before
+    assert written == "total = 1\nreturn total\n"
 
 
 def test_server_that_runs_already(open_vscode: Open, tmp_path: Path, quick: dict[str, object]):
