@@ -96,7 +96,8 @@ def _weights(
         logits = np.subtract(logits, origin, out=weights)
     if temperature != 1:
         logits = np.divide(logits, logits.dtype.type(temperature), out=weights)
-    return np.exp(logits, out=weights)
+    np.exp(logits, out=weights)
+    return weights
 
 
 def truncate(logprobs: NDArray[np.float64], sampling: Sampling) -> NDArray[np.float64]:
