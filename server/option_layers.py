@@ -139,19 +139,27 @@ def read_workspace(folder: Path) -> tuple[tuple[str, Mapping[str, Any]], list[Pr
     if len(content) > MAX_FILE_BYTES:
         return broken(f"the file is larger than {MAX_FILE_BYTES >> 20} MiB")
     try:
-        table: object = tomllib.loads(content.decode())
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        return broken(f"line {line} is not UTF-8 text")
-    except tomllib.TOMLDecodeError as error:
-        return broken(f"the file is not TOML: {error}")
-    except RecursionError:
-        return broken("the file is nested too deeply")
+        table: object = toml_of(content)
+    except ValueError as error:
+        return broken(str(error))
     for part in ("tool", _PREFIX) if path == project else ():
         table = table.get(part, {}) if isinstance(table, Mapping) else table
     if not isinstance(table, Mapping):
         return broken("tool.midtoken must be a table")
     return (str(path), table), []
+
+
+def toml_of(content: bytes) -> dict[str, Any]:
+    """The table in a file. Raises ValueError, in words for people, if there is none."""
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line} is not UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the file is not TOML: {error}") from error
+    except RecursionError as error:
+        raise ValueError("the file is nested too deeply") from error
 
 
 @dataclass

@@ -7,7 +7,6 @@ import logging
 import socket
 import ssl
 import sys
-import tomllib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from server.errors import EngineError, UsageError
 from server.gate import CONNECTIONS, BoundedWriter, Gate, Serve, close_gently
 from server.handlers import create_server
 from server.hosting import LOCAL_MESSAGE_BYTES, NETWORK_MESSAGE_BYTES, Hosting
-from server.option_layers import HOST, merge
+from server.option_layers import HOST, merge, toml_of
 from server.plain_files import fault_of
 
 logger = logging.getLogger("midtoken.serving")
@@ -191,7 +190,7 @@ def _settings(path: str | None) -> Mapping[str, Any]:
     if fault := fault_of(Path(path)):
         raise UsageError(f"{path} {fault}")
     try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        found = toml_of(Path(path).read_bytes())
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} can't be used: {error}") from error
     _, problems = merge([(HOST, found)])
