@@ -96,6 +96,7 @@ def verify(name: str | None) -> None:
 def remove(name: str, yes: bool) -> None:
     """Delete a model's files and what broken downloads of it have left."""
     entry = store.find_model(name)
+    store.check_removable(entry)
     more = len(entry.files) - 1
     others = f" and {more} more file{'s' if more > 1 else ''} of it" if more else ""
     _ask(f"Delete {store.path_of(entry)}{others}?", yes, default=False)

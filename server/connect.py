@@ -4,6 +4,8 @@ Language clients can't show tokens, and most know no TLS; this does both for the
 """
 
 import asyncio
+import os
+import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,9 +65,19 @@ async def _connect(
         raise EngineError(f"{shown} does not answer within {PATIENCE_S:.0f} s") from error
     except OSError as error:
         raise EngineError(
-            f"no server answers at {shown} ({error.strerror or error}): is it running?"
+            f"no server answers at {shown}{_reason(error)}: is it running?"
         ) from error
     await relay(*streams, first=b"" if token is None else authorization(token))
+
+
+def _reason(error: OSError) -> str:
+    """Why there is no connection, in parentheses, or nothing.
+
+    asyncio's own texts show calls and tuples. One about several addresses has no number.
+    """
+    if isinstance(error, socket.gaierror):
+        return f" ({error.strerror})"
+    return f" ({os.strerror(error.errno)})" if error.errno else ""
 
 
 def _context(authority: str | None) -> ssl.SSLContext:

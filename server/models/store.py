@@ -176,8 +176,7 @@ def remove(model: Model) -> int:
     Returns the number of bytes freed. Raises ModelError if there is nothing, if it cannot be done,
     or while another process pulls the model.
     """
-    if not _belongings(model):
-        raise ModelError(f"{model.name} is not on this machine ({path_of(model)})")
+    check_removable(model)
     freed = 0
     path = folder()
     try:
@@ -193,6 +192,12 @@ def remove(model: Model) -> int:
     except OSError as error:
         raise ModelError(f"{path} cannot be removed: {error.strerror}") from error
     return freed
+
+
+def check_removable(model: Model) -> None:
+    """See whether anything of a model is here, before anybody is asked. Raises ModelError."""
+    if not _belongings(model):
+        raise ModelError(f"{model.name} is not on this machine ({path_of(model)})")
 
 
 def _belongings(model: Model) -> list[Path]:

@@ -74,6 +74,11 @@ def test_serve(command, arguments, message):
         (["localhost:1", "--tls-ca", "missing"], 2, "missing is missing"),
         (["localhost:1", "--tls-ca", "garbage.pem"], 2, "garbage.pem is no certificate"),
         (["localhost:1"], 1, "no server answers at localhost:1"),
+        (
+            ["127.0.0.1:1"],
+            1,
+            "no server answers at 127.0.0.1:1 (Connection refused): is it running?",
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -133,3 +133,11 @@ class TestOthers:
         result = run("remove", "toy", answer="y\n")
         assert result.stderr.endswith("toy is removed, 300.0 kB are free\n")
         assert not path.exists()
+
+    def test_remove_what_is_not_here(self, home: Path, toy: Model, terminal):
+        """Nobody is asked whether to delete what is not there."""
+        result = run("remove", "toy", answer="y\n")
+
+        assert isinstance(result.exception, ModelError)
+        assert "toy is not on this machine" in str(result.exception)
+        assert result.stderr == ""
