@@ -13,6 +13,7 @@ What is not here: which of them is meant (`ranking`).
 
 import keyword
 from bisect import bisect_left
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -144,8 +145,8 @@ def word_bytes(language: str) -> frozenset[int]:
 
 def word_start(text: bytes, cursor: int, language: str) -> int:
     """Where the word before a cursor begins; the cursor itself if there is none."""
-    word, start = word_bytes(language), cursor
-    while start and cursor - start <= LONGEST and text[start - 1] in word:
+    word, start, first = word_bytes(language), cursor, _first(text)
+    while start > first and cursor - start <= LONGEST and text[start - 1] in word:
         start -= 1
     return start
 
@@ -187,7 +188,8 @@ def occurrences(
     """Every name in a document with its place, as `names_in` finds them."""
     keywords = _KEYWORDS.get(language, frozenset())
     known: dict[bytes, bool] = {}
-    for found in _pattern(language).finditer(text, *part_around(text, around, most)):
+    begin, end = part_around(text, around, most)
+    for found in _pattern(language).finditer(text, max(begin, _first(text)), end):
         name = found["name"]
         if name is None:
             continue
@@ -226,6 +228,11 @@ def part_around(text: bytes, cursor: int, most: int) -> tuple[int, int]:
     begin = max(0, min(cursor - most // 2, len(text) - most))
     end = min(len(text), begin + most)
     return (text.find(b"\n", begin, cursor) + 1 if begin else 0) or begin, end
+
+
+def _first(text: bytes) -> int:
+    """Where a text begins: behind a byte order mark, which is part of no name."""
+    return len(BOM_UTF8) if text.startswith(BOM_UTF8) else 0
 
 
 def _nearest(places: Sequence[int], cursor: int) -> int:

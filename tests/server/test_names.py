@@ -57,6 +57,15 @@ def test_the_word_at_the_cursor_is_not_there():
     assert [(name.text, name.count) for name in found] == [(b"value", 1), (b"va", 1)]
 
 
+def test_a_byte_order_mark_is_part_of_no_name():
+    """Neither of one that is found nor of a word that is typed; a cursor may stand before it."""
+    text = "\ufeffname = na".encode()
+
+    assert [name.text for name in names_in(text, "python", len(text))] == [b"name"]
+    assert word_start(text, 5, "python") == 3
+    assert word_start(text, 0, "python") == 0
+
+
 def test_documents_are_merged():
     """Counts are added; places are those of the document with the cursor."""
     found = merged(names_in(b"a b", "python"), names_in(b"b c c", "python"))
