@@ -29,7 +29,6 @@ from bisect import insort
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
 from time import thread_time
 
 from server.grammar.fit import Fits, bare_lengths
@@ -92,8 +91,9 @@ class GrammarMask:
         self._reason: str | None = None
         self._checks = self._refused = 0
         self._seconds = 0.0
-        self._pushed: list[tuple[int, float]] = []
-        """Lengths of the text after each push, and the seconds until then."""
+        self._pushed: list[tuple[int, float, float]] = []
+        """Of each push the length of the text after it, the seconds until then, and the
+        milliseconds since the push before."""
 
     def allows(self, text: bytes) -> bool:
         """Whether the text written so far could go on with this (any bytes)."""
@@ -140,7 +140,8 @@ class GrammarMask:
             if not self._reason:
                 self._feed(piece)
             self._text += piece
-        self._pushed.append((len(self._text), self._seconds))
+        since = self._pushed[-1][1] if self._pushed else 0.0
+        self._pushed.append((len(self._text), self._seconds, 1e3 * (self._seconds - since)))
 
     def back(self, length: int) -> None:
         """Take back all but the first bytes of what was written."""
@@ -217,7 +218,6 @@ class GrammarMask:
     def report(self) -> GrammarReport:
         """What was done so far."""
         reasons = [self._report.reason, self._reason]
-        seconds = [taken for _, taken in self._pushed]
         if len(self._refused_ends) > ENDS_REFUSED:
             reasons.append("what follows the cursor fits after nothing that was written")
         return replace(
@@ -226,7 +226,7 @@ class GrammarMask:
             checks=self._checks,
             refused=self._refused,
             check_ms=1e3 * self._seconds,
-            steps_ms=tuple(1e3 * (to - since) for since, to in pairwise([0.0, *seconds])),
+            steps_ms=tuple([taken for *_, taken in self._pushed]),
         )
 
     def _feed(self, piece: bytes) -> None:
