@@ -217,6 +217,7 @@ class MidtokenServer(LanguageServer):
 
     def leave(self) -> None:
         """The connection has ended: nothing of it stays."""
+        self.protocol.let_go()
         self.at_end()
         self.own_methods.close()
         self.busy.close()

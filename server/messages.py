@@ -9,7 +9,8 @@ sessions; here is what it leaves out, all of it found by trying:
 - a request that is followed at once by an edit saw the document after the edit;
 - requests before `initialize` were carried out, and those after `shutdown` were not answered;
 - requests that a browser posts over HTTP were carried out;
-- what was carried out for a notification or a command was kept for as long as the connection.
+- what was carried out for a notification or a command was kept for as long as the connection, and
+  dozens of connections for as long as the process.
 
 Not here: what requests mean.
 """
@@ -117,6 +118,25 @@ class MessageProtocol(LanguageServerProtocol):
             self.handle_message(message)
         except Exception as error:
             self._server._report_server_error(error, JsonRpcException)
+
+    # pygls remembers the answers of these two with their connections, dozens of which would stay.
+
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
+        """The shape of a method's messages."""
+        return types.METHOD_TO_TYPES.get(method, (None,))[0]
+
+    def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
+        """The shape of a method's results."""
+        return types.METHOD_TO_TYPES.get(method, (None, None))[1]
+
+    def let_go(self) -> None:
+        """The connection has ended: what the editor was asked, it does not answer any more.
+
+        Whoever waits for that would wait, and keep all of the connection, for ever.
+        """
+        for waited_for in list(self._request_futures.values()):
+            if not isinstance(waited_for, asyncio.Task):  # those are what the editor has asked for
+                waited_for.cancel()
 
     def _is_in_order(self, data: dict[str, Any]) -> bool:
         """Whether a session that is where this one is takes the message; answers it if not."""
