@@ -84,11 +84,16 @@ class Backend:
         """Whether requests reach a model."""
         return self.status.state == "ready"
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether an engine elsewhere is asked, which writes text and nothing else."""
+        return bool(self.options and self.options.remote.url)
+
     def busy_message(self, connection: Hashable) -> str:
         """What an editor is told while a request of its connection waits."""
-        remote = self.options.remote if self.options else None
-        if remote and remote.url and self.service.waiting_s(connection) >= SILENT_S:
-            return waiting_for(remote)
+        options = self.options
+        if options and options.remote.url and self.service.waiting_s(connection) >= SILENT_S:
+            return waiting_for(options.remote)
         return self.status.message
 
     async def start(self, options: Options) -> None:

@@ -68,6 +68,8 @@ class NameRequests:
         seconds = _seconds(wish, asyncio.get_running_loop().time())
         if seconds is None or not self._backend.is_ready or self._backend.service.is_asked:
             return None
+        if self._backend.is_elsewhere:  # it can't rank them: nothing makes room for that
+            return None
         self._backend.service.stop_prepared()
         is_automatic = request.patience is not None
         others = [other for other in self._opened() if other.uri != snapshot.uri]

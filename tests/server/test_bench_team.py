@@ -33,7 +33,7 @@ class TestFigures:
         record = Record(
             stretches=[stretch],
             keys={"character": 80},
-            real_seconds=20.0,
+            seconds=20.0,
             tokens=500,
             requests=80,
             answers={"items": 50, "empty": 10, "cancelled": 20},
@@ -50,7 +50,7 @@ class TestFigures:
         assert found["in_time"] == 0.75
 
     def test_nothing_was_shown(self):
-        found = figures_of(Record(real_seconds=1.0), 1)
+        found = figures_of(Record(seconds=1.0), 1)
         assert found["median_ms"] is None
         assert found["in_time"] is None
         assert found["keystrokes_saved"] is None

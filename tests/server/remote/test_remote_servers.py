@@ -16,6 +16,7 @@ from server.cli import cli
 from server.completer import ONE_ONLY
 from server.completion_options import CompletionOptions
 from server.errors import EngineError, MidtokenError, UsageError
+from server.name_requests import NameRequests, NameWish
 from server.option_layers import merge
 from server.option_sections import RemoteSection
 from server.options import Options
@@ -96,6 +97,17 @@ class TestServers:
             while backend.status.state != "ready":
                 await asyncio.sleep(0.02)
             assert (await backend.complete(request())).items
+
+    async def test_lists_have_no_names(self, serve, tokenizer_json):
+        """An engine elsewhere ranks none, so what it prepares is not stopped for that."""
+        engine = serve(hold=threading.Event())
+        async with backend_with(options_of(engine, tokenizer=str(tokenizer_json))) as backend:
+            backend.service.prepare(request())
+            names = NameRequests(backend, list)
+            wish = NameWish(request(), (), asyncio.get_running_loop().time())
+            assert await names.beside(wish) is None
+            assert [job.ticket.cancelled for job in backend.service._jobs.values()] == [False]
+            engine.hold.set()
 
     async def test_a_slow_engine(self, serve, tokenizer_json, monkeypatch):
         """Whoever waits for it is told so, and nobody else; until the answer is there."""
