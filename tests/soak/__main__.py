@@ -32,8 +32,6 @@ def main() -> int:
     parser.add_argument("--pace", type=float, default=1.0, help="2 is half as quick")
     parser.add_argument("--out", type=Path, help="a file for the figures, as JSON")
     arguments = parser.parse_args()
-    # Told to end, let the servers go as after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.model:
@@ -54,11 +52,19 @@ def main() -> int:
             pace=arguments.pace,
         )
         run = Run(plan, folder)
-        asyncio.run(run.go())
+        asyncio.run(until_told(run))
     print(as_table(run))
     if arguments.out is not None:
         arguments.out.write_text(json.dumps(as_json(run), indent=1) + "\n", encoding="utf-8")
     return 1 if run.faults else 0
+
+
+async def until_told(run: Run) -> None:
+    """Run, and end all servers when it is done or told to end."""
+    me = asyncio.current_task()
+    assert me is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
+    await run.go()
 
 
 def link_model(name: str, home: Path) -> str:

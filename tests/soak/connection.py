@@ -12,6 +12,9 @@ from tests.soak.asked import INLINE, MENU, RANK, Asked, faults_of, items_of
 KEPT = 50
 """Notifications that are kept; the client's own list would grow for the whole run."""
 
+PATIENCE_S = 300
+"""A server starts in seconds, but not on a machine with twenty times more to do than cores."""
+
 Told = Callable[[str, Sequence[str]], None]
 """Takes a fault, and what was done before."""
 
@@ -110,6 +113,11 @@ class Connection(Client):
             return await super().answer(number)
         finally:
             self.answers.pop(number, None)
+
+    async def until(self, is_true: Callable[[], bool]) -> None:
+        """Wait until something that was received makes this true."""
+        async with asyncio.timeout(PATIENCE_S), self._news:
+            await self._news.wait_for(is_true)
 
     async def quiet(self, seconds: float, until: int | None = None) -> None:
         """Wait until all is answered, that number too, but no longer than this."""

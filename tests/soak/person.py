@@ -76,8 +76,10 @@ class Person:
         else:
             actions = self._actions()
             draw.choices([act for act, _ in actions], [weight for _, weight in actions])[0](page)
+            if draw.random() < 0.3:  # and wait what comes of it
+                await self._connection.quiet(2)
         await self._connection.writer.drain()
-        return draw.choices([0.0, 0.02, 0.1, 0.4, 2.0], [25, 35, 25, 13, 2])[0]
+        return draw.choices([0.0, 0.02, 0.1, 0.4, 2.0], [25, 30, 25, 17, 3])[0]
 
     def close_all(self) -> None:
         """Close all documents."""

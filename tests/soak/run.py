@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -123,6 +124,7 @@ class Run:
         """Remember a fault, and what was done before."""
         self.all_faults += 1
         if len(self.faults) < MOST_FAULTS:
+            print(f"after {self.now:.0f} s: {fault}", file=sys.stderr, flush=True)
             self.faults.append((self.now, fault, [*recent]))
 
     async def go(self) -> None:

@@ -30,7 +30,7 @@ EXPECTED = re.compile(
     r"|the connection ended in the middle of a message"
     r"|midtoken: the server has ended; start it again"
     r"|the editor did not give its settings: .*"  # it left instead
-    rf"|[\w/]+: midtoken\.(?:{_WRONG_KEYS}) .*"
+    rf"|[\w/]+: (?:there is no option )?midtoken\.(?:{_WRONG_KEYS})\W.*"
     r")"
 )
 """What is said of what people do here. Everything else is a fault."""
