@@ -84,7 +84,11 @@ format: .venv/ready
 model: .venv/ready
 	$(BIN)/midtoken model pull $(MODEL) --mirror --yes
 
+# pip would only say which package it can't find for an older Python.
+OLD := midtoken needs Python 3.11 or later, and $(PYTHON) is older: name another, as in make demo PYTHON=python3.12
+
 .venv/ready: pyproject.toml requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit("$(OLD)" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	@echo "installing; llama.cpp is compiled once, which takes some minutes"
 	$(call install,.venv)
