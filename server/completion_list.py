@@ -15,6 +15,7 @@ from lsprotocol import types
 from server.language_server import MidtokenServer, Suggested
 from server.lsp_items import menu_items
 from server.name_items import ListPlace, beside_names, in_order, name_items
+from server.name_list import NameList
 from server.name_requests import NameWish
 from server.wishes import Wish
 
@@ -49,10 +50,11 @@ async def completion_list(
     place = ListPlace(found.document, found.snapshot, server.client, _can_replace(server))
     beside = beside_names(place, written)
     tell(beside)
-    names = await _names(server, place, found, beside, began)
-    if not server.is_current(found.request):
+    known = await _names(server, place, found, beside, began)
+    if not server.is_current(found.request):  # places of the list may be gone
         return None
     server.prepare_after(found)
+    names = [] if known is None else name_items(place, beside, known)
     tell(names)
     if token is not None:
         return types.CompletionList(True, [])
@@ -65,13 +67,12 @@ async def _names(
     found: Suggested,
     written: Sequence[types.CompletionItem],
     began: float,
-) -> list[types.CompletionItem]:
-    """The entries of names; none if there is no time for them."""
+) -> NameList | None:
+    """The names for a list with these entries; None if there is no time for them."""
     typed = len(place.word)
     texts = [item.text_edit.new_text[typed:].encode() for item in written if item.text_edit]
     with server.busy.waiting():
-        names = await server.names.beside(NameWish(found.request, tuple(texts), began))
-    return [] if names is None else name_items(place, written, names)
+        return await server.names.beside(NameWish(found.request, tuple(texts), began))
 
 
 def _can_replace(server: MidtokenServer) -> bool:

@@ -244,6 +244,19 @@ async def test_an_edit_in_between(connect):
     assert await list_at(client, TEXT)
 
 
+async def test_a_document_that_is_emptied_in_between(connect):
+    """While names are ranked: there is no list of what is gone, and nothing fails."""
+    client = await connect(VSCODE, **NAMES)
+    for text in (TEXT, TEXT[:-1]):  # once with the word, and once with half of it
+        assert await list_at(client, text)
+        at = place(editing.position(text, len(text), VSCODE))
+        where = {"textDocument": {"uri": URI}, "position": at}
+        number = client.send("textDocument/completion", where)  # written texts are in memory
+        client.change(URI, (None, ""))
+
+        assert await client.answer(number) is None
+
+
 async def test_cancelled(connect, endless):
     """A list that is cancelled is answered so, and the next one has names."""
     client = await connect(VSCODE, completion={"names": True} | endless["completion"])
