@@ -10,8 +10,9 @@ from typing import Generic, TypeVar
 
 from server.snapshot import Snapshot
 
-REMEMBERED = 32
-"""Documents of which something is kept, if no call is for more."""
+REMEMBERED, REMEMBERED_BYTES = 32, 1 << 24
+"""Documents of which something is kept, and their text, if no call is for more: it may be that of
+documents that are closed by now."""
 
 Found = TypeVar("Found")
 
@@ -30,9 +31,13 @@ class PerDocument(Generic[Found]):
     def of(self, documents: Sequence[Snapshot]) -> list[Found]:
         """What is in each of some documents."""
         found = [self._of(document) for document in documents]
-        while len(self._known) > max(REMEMBERED, len(documents)):
+        while len(self._known) > len(documents) and self._are_too_many():
             self._known.popitem(last=False)
         return found
+
+    def _are_too_many(self) -> bool:
+        size = sum(len(text) for text, _ in self._known.values())
+        return len(self._known) > REMEMBERED or size > REMEMBERED_BYTES
 
     def _of(self, document: Snapshot) -> Found:
         known = self._known.get(document.uri)

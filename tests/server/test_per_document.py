@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from server.per_document import REMEMBERED, PerDocument
+from server.per_document import REMEMBERED, REMEMBERED_BYTES, PerDocument
 from server.snapshot import Snapshot
 
 ONE = Snapshot("file:///a.py", 1, b"one", 0, "python")
@@ -51,3 +51,15 @@ def test_all_of_a_call_are_kept():
         assert sizes.found.of(MANY) == [3] * len(MANY)
 
     assert sizes.asked == len(MANY)
+
+
+def test_large_documents():
+    """Of closed ones little text is kept; those of one call are kept whatever they take."""
+    sizes = Sizes()
+    large = [replace(one, text=bytes(REMEMBERED_BYTES // 2)) for one in MANY[:6]]
+
+    for _ in range(2):
+        sizes.found.of(large[:3])
+    assert sizes.asked == len(sizes.found) == 3
+    sizes.found.of(large[3:4])
+    assert len(sizes.found) == 2
