@@ -13,6 +13,7 @@ What is not here: checking the sum and naming the file (`download`).
 import importlib
 import os
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -310,7 +311,8 @@ def _reason(error: Exception, model: Model, file: ModelFile, url: str, pause: fl
 
 
 def _brief(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
+    """An error's first line, without the number that Python puts before a system's words."""
+    lines = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(error).strip()).splitlines()
     return lines[0] if lines else type(error).__name__
 
 

