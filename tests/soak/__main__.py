@@ -34,6 +34,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        models: list[Path | str]
         if arguments.model:
             models = [link_model(arguments.model, folder / "home")]
         else:

@@ -10,6 +10,11 @@ BUCKETS = 20
 MOST_GROWTH = 16 << 20
 """Bytes: what a process may grow by after it is warm."""
 
+WARM_S = 600.0
+MOST_WARMING = 64 << 20
+"""A process that was watched for less may still get warm: it meets new languages, whose grammars take
+megabytes each, and longer texts."""
+
 Samples = Sequence[tuple[float, int]]
 """Pairs of seconds and bytes."""
 
@@ -75,7 +80,8 @@ def faults_of(samples: Samples, rests: Sequence[tuple[int, list[str]]]) -> list[
     """
     found = []
     grown = growth(samples)
-    if grown > MOST_GROWTH:
+    lived = samples[-1][0] - samples[0][0] if samples else 0.0
+    if grown > (MOST_GROWTH if lived >= WARM_S else MOST_WARMING):
         found.append(f"memory has grown by {grown / (1 << 20):.1f} MiB")
     if len(rests) > 1:
         (threads_before, files_before), (threads_now, files_now) = rests[0], rests[-1]

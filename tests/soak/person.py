@@ -5,7 +5,7 @@ the same times. Not here: connections (`connection`), and what may be answered (
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ class Person:
             self._connection.close(page.uri)
         self.pages.clear()
 
-    def _actions(self) -> list[tuple[Any, int]]:
+    def _actions(self) -> list[tuple[Callable[[Page], None], int]]:
         return [
             (self._accept, 20),
             (self._cancel, 12),

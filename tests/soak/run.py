@@ -1,9 +1,10 @@
 """A run: servers of three kinds, people at all of them, and rests at which all is counted."""
 
 import asyncio
+import math
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,7 +152,7 @@ class Run:
         self._look_at_files(at_end=True)
         self._look_at_levels()
 
-    def _people(self) -> Any:
+    def _people(self) -> Iterator[Coroutine[Any, Any, None]]:
         counts = {"tcp": self.plan.people, "shared": max(1, self.plan.people - 1)}
         for kind, watched in self.watched.items():
             for number in range(counts.get(kind, 1)):
@@ -173,25 +174,21 @@ class Run:
         connection = await server.open()
         self._connections.add(connection)
         self.sessions += 1
-        how = "orderly"
+        how = "orderly"  # also before a rest, at which nothing is to be under way
         try:
             person = await self._begun(server, connection, draw)
-            if person is None:
-                return
-            session = draw.choice(SESSIONS_S)
-            left = self.now + (1e9 if stays else min(session, self.plan.seconds / 4))
-            while self.now < left and not connection.has_ended:
-                if stays and not self._awake.is_set():
+            session = min(draw.choice(SESSIONS_S), self.plan.seconds / 4)
+            end = self.now + (math.inf if stays else session)
+            while self.now < end and not connection.has_ended and (stays or self._awake.is_set()):
+                if not self._awake.is_set():
                     await self._rest_with_open_connection(connection, person)
-                elif not self._awake.is_set():
-                    break
                 await asyncio.sleep(self.plan.pace * await person.act())
-            else:
-                if connection.has_ended and not isinstance(server, Shared):
-                    server.tell("the server has ended the connection")
+            if connection.has_ended and not isinstance(server, Shared):
+                server.tell("the server has ended the connection")
+            if self._awake.is_set():
                 how = draw.choice(server.WAYS)
-            if self._awake.is_set() and draw.random() < 0.5:
-                await connection.quiet(self.plan.bound_s)
+                if draw.random() < 0.5:
+                    await connection.quiet(self.plan.bound_s)
         except (ConnectionError, TimeoutError, AnsweredWithError) as error:
             if isinstance(server, Shared) and connection.has_ended:
                 return  # somebody has ended the server
@@ -201,11 +198,9 @@ class Run:
                 await asyncio.shield(server.leave(connection, how))
             self._connections.discard(connection)
 
-    async def _begun(
-        self, server: Server, connection: Connection, draw: random.Random
-    ) -> Person | None:
-        """A person at a new connection, once its model is ready."""
-        models = [*self.plan.models] if not isinstance(server, Shared) else [self.plan.models[0]]
+    async def _begun(self, server: Server, connection: Connection, draw: random.Random) -> Person:
+        """A person at a new connection; where it has a server of its own, once that is ready."""
+        models = self.plan.models[:1] if isinstance(server, Shared) else self.plan.models
         settings = wishes.settings(self.plan.models[0], self.plan.context_size)
         editor = draw.choice(EDITORS)
         folder = self.workspace.as_uri()
@@ -265,7 +260,7 @@ class Run:
                 if isinstance(server, Shared):
                     server.look()
                 size = levels.memory(server.pid) if server.pid is not None else None
-                if size is not None:
+                if server.pid is not None and size is not None:
                     watched.samples.setdefault(server.pid, []).append((self.now, size))
             for connection in self._connections:
                 if not connection.has_ended:

@@ -71,6 +71,9 @@ async def started(place: Place, *arguments: str) -> asyncio.subprocess.Process:
 class Server:
     """What all kinds have: a name, the process that has the model, and whom to tell of faults."""
 
+    WAYS: tuple[str, ...] = ("orderly",)
+    """How a connection may be ended."""
+
     def __init__(self, name: str, place: Place, told: Told, counts: Counts) -> None:
         self.name, self.place = name, place
         self.pid: int | None = None
@@ -274,7 +277,8 @@ class Shared(Server):
                 return
             await asyncio.sleep(0.1)
         self.tell("the server stays, though nobody uses it")
-        os.kill(self.pid, signal.SIGKILL)
+        if self.pid is not None:
+            os.kill(self.pid, signal.SIGKILL)
 
 
 def _pid_in(path: Path) -> int | None:

@@ -213,6 +213,9 @@ def test_memory_that_grows():
     assert levels.faults_of(still, []) == levels.faults_of(peaks, []) == []
     assert abs(levels.growth(growing) - (24 << 20)) < 2 << 20
     assert "memory has grown" in levels.faults_of(growing, [])[0]
+    short = [(at / 10, size) for at, size in growing]
+    assert levels.faults_of(short, []) == []
+    assert levels.faults_of([(at, 4 * size) for at, size in short], [])
 
 
 def test_what_stays():
