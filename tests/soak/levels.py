@@ -12,8 +12,8 @@ MOST_GROWTH = 16 << 20
 
 WARM_S = 600.0
 MOST_WARMING = 64 << 20
-"""A process that was watched for less may still get warm: it meets new languages, whose grammars take
-megabytes each, and longer texts."""
+"""A process that was watched for less may still get warm: it meets longer texts and new languages,
+whose grammars take megabytes each."""
 
 Samples = Sequence[tuple[float, int]]
 """Pairs of seconds and bytes."""
