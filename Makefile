@@ -95,13 +95,15 @@ OLD := midtoken needs Python 3.11 or later, and $(PYTHON) is older: name another
 	touch .venv/ready
 
 # Into an environment: everything in the versions of requirements.txt, and only files that have a sum
-# there, pip itself first. midtoken is built by the setuptools among them.
+# there, pip itself first. midtoken is built by the setuptools among them, whose long warning about
+# folders with the names of packages says nothing of this checkout.
 pinned = sed -n '/^$(1)==/,/[^\\]$$/p' requirements.txt
 define install
 $(call pinned,pip) > $(1)/pip.txt
 $(1)/bin/python -m pip install --quiet --require-hashes --requirement $(1)/pip.txt
 $(1)/bin/python -m pip install --quiet --require-hashes --requirement requirements.txt
-$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+PYTHONWARNINGS=ignore::UserWarning \
+	$(1)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 $(1)/bin/python -m pip check
 endef
 
