@@ -17,7 +17,7 @@ and where the file of an import lies (`modules`).
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from time import perf_counter
+from time import thread_time
 from typing import TYPE_CHECKING
 
 from server.workspace.source_parts import Source
@@ -30,7 +30,8 @@ PIECE = 4096
 threads wait some 2 ms at most (a whole file of 1 MB at once: 80 to 220 ms, measured)."""
 
 PATIENCE_S = 1.0
-"""A text that takes longer is none that people write: the largest of theirs take 30 ms."""
+"""A text that takes more of the processor's time is none that people write: the largest of theirs
+take 30 ms. How long a busy machine lets it wait says nothing of a text."""
 
 _SCRIPT = ("tree_sitter_javascript", "language", "script_syntax")
 _LANGUAGES = {
@@ -62,11 +63,11 @@ def read(language: str, text: bytes) -> Source:
     package, grammar, module = known
     # A parser of its own: threads can't share one.
     parser = Parser(_grammar(package, grammar))
-    end = perf_counter() + PATIENCE_S
+    end = thread_time() + PATIENCE_S
     try:
         tree = parser.parse(
             lambda offset, _: text[offset : offset + PIECE],
-            progress_callback=lambda _, __: perf_counter() > end,
+            progress_callback=lambda _, __: thread_time() > end,
         )
     except ValueError:  # out of patience
         return NOTHING

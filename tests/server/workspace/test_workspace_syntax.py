@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -268,6 +269,21 @@ def test_hostile_text(language, text, monkeypatch):
     """It takes linear time and no deep recursion; what takes long is given up."""
     monkeypatch.setattr(syntax, "PATIENCE_S", 0.2)
     assert isinstance(read(language, text).declared, tuple)
+
+
+def test_a_busy_machine(monkeypatch):
+    """Time in which others have the processor is not the text's fault."""
+
+    class Late(bytes):
+        def __getitem__(self, part):
+            time.sleep(0.02)
+            return super().__getitem__(part)
+
+    monkeypatch.setattr(syntax, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(syntax, "PIECE", 8)
+    found = read("python", Late(b"def area(a, b):\n    return a * b\n" * 4))
+
+    assert [one.name for one in found.declared] == ["area"] * 4
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
