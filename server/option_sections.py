@@ -129,7 +129,8 @@ class RemoteSection:
         int,
         About(
             "The most requests for text that one server process has at the engine at once, for "
-            "different documents; further ones take turns. Of one document there is one.",
+            "different documents; further ones take turns. Of one document there is one. A "
+            "llama-server gets no more than it has slots.",
             low=1,
             high=64,
         ),

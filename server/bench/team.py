@@ -66,7 +66,9 @@ def run_team(options: TeamArguments) -> None:
     rows = []
     for users in counts:
         typing = _type_together(settings, users, options["keys"], options["seed"], shared=shared)
-        rows.append(figures_of(asyncio.run(typing), users))
+        # A model on this machine has a pass for each token: there, what is begun is counted.
+        counter = "started" if remote is None else "forward_passes"
+        rows.append(figures_of(asyncio.run(typing), users, counter))
     figures = {
         "settings": {
             "url": remote.url if remote else None,
@@ -139,18 +141,19 @@ async def _type_together(
         return record
 
 
-def figures_of(record: Record, users: int) -> dict[str, Any]:
+def figures_of(record: Record, users: int, counter: str = "forward_passes") -> dict[str, Any]:
     """What a team would want to know, JSON-ready; times are None where nothing was shown.
 
     Args:
         record: What happened to all of them together.
         users: How many they were.
+        counter: The server's count of what its model was asked for.
     """
     found = summarise(record)
     new = [one for stretch in record.stretches for one in stretch.new_ms]
     in_time = record.answers.get("items", 0) + record.answers.get("empty", 0)
     seconds = record.seconds / users  # of typing: the end of the last answer is waited for after it
-    asked = record.details.get("forward_passes", 0)
+    asked = record.details.get(counter, 0)
     return {
         "users": users,
         "seconds": round(seconds, 1),

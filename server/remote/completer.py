@@ -193,7 +193,8 @@ def load_remote(options: RemoteSection) -> RemoteCompleter:
         logger.info(LEFT_TO_RIGHT)
     engine = RemoteEngine(client, found, known)
     prepared = perf_counter()
-    completer = RemoteCompleter(engine, reading_of(engine), options.parallel)
+    parallel = min(options.parallel, found.slots or options.parallel)
+    completer = RemoteCompleter(engine, reading_of(engine), parallel)
     completer.loading_ms = {
         "load_model": 1e3 * (asked - started + perf_counter() - prepared),
         "load_tables": 1e3 * (prepared - asked),

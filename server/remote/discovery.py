@@ -51,6 +51,8 @@ class Found:
     """As it tells it; empty if it does not."""
     size_bytes: int = 0
     """Of the model's weights, where it tells."""
+    slots: int | None = None
+    """Requests that it does at once, where it tells: others wait there."""
 
     @property
     def name(self) -> str:
@@ -126,6 +128,7 @@ def _llama_server(client: Client, name: str, entry: Mapping[str, Any]) -> Found:
     properties = _asked(client, "/props")
     settings = properties.get("default_generation_settings") or {}
     context = settings.get("n_ctx") or meta.get("n_ctx_train") or CONTEXT_TOKENS
+    slots = properties.get("total_slots")
     return Found(
         "llama-server",
         LlamaServer(),
@@ -133,6 +136,7 @@ def _llama_server(client: Client, name: str, entry: Mapping[str, Any]) -> Found:
         int(context),
         str(properties.get("build_info") or ""),
         int(meta.get("size") or 0),
+        slots if isinstance(slots, int) and slots > 0 else None,
     )
 
 

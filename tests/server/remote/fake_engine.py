@@ -9,6 +9,7 @@ import json
 import re
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -72,6 +73,8 @@ class FakeEngine:
     """Whether a completion with a pattern is a bad request."""
     goes_on: bool = False
     """Whether it writes the last character of its wish for ever."""
+    first_s: float = 0.0
+    """Seconds before it writes anything, however many requests it has."""
     hold: threading.Event | None = None
     """Waits for it before it writes anything."""
     breaks_after: int | None = None
@@ -171,6 +174,8 @@ def _handler(engine: FakeEngine) -> type[BaseHTTPRequestHandler]:
             try:
                 if engine.hold is not None and not is_probe:
                     engine.hold.wait(10)
+                if not is_probe:
+                    time.sleep(engine.first_s)
                 events = [self.event("x", "length")] if is_probe else self.events(body)
                 for event in events:
                     self.write(f"data: {event}\n\n")

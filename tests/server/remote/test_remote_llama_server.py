@@ -137,7 +137,8 @@ class TestTogether:
         parameters = {"n_ctx": 2048, "n_parallel": 4}
         with LlamaProcess(package, tiny_file(), 1, parameters) as process:
             backend = Backend()
-            await backend.load(Options(remote=RemoteSection(url=process.address)))
+            await backend.load(Options(remote=RemoteSection(url=process.address, parallel=9)))
+            assert backend.service.turns.at_once == 4
 
             def ask(number, text):
                 snapshot = Snapshot(f"{number}.py", 0, text, len(text), "python")
@@ -156,6 +157,10 @@ class TestTogether:
         texts, usual = ([one.items[0].text for one in them] for them in ((again, *found), alone))
         assert texts == usual
         assert backend.service.counts.from_memory == 0
+
+    def test_no_more_than_it_has_slots(self, served):
+        """With one, there is nothing to be won: what waits there can't be given up as quickly."""
+        assert served.twins() == []
 
 
 class TestKeys:
