@@ -105,14 +105,17 @@ class NameSearch:
         self._low = np.empty(0)
         self._high = np.empty(0)
         self._settled = np.empty(0, dtype=bool)
-        self._base = common_start([origin.tree.trunk for origin in origins])
+        base = common_start([origin.tree.trunk for origin in origins])
+        trees = {origin.tree.typed: origin.tree for origin in origins}
+        self._reached = {typed: reaches(tree, base, rows) for typed, tree in trees.items()}
+        """For each typed text, natural logs of the probabilities of its inner paths."""
         self._known_typed: dict[bytes, float] = {}
         shortest = min((origin.tree for origin in origins), key=lambda tree: len(tree.typed))
         # As shares of all covers of what is typed, so that numbers stay of a usual size.
         total = self._typed(shortest, rows)
         self._shares = [float(np.exp(self._typed(one.tree, rows) - total)) for one in origins]
         begun = [
-            self._begin(origin, share, total, rows)
+            self._begin(origin, share, total)
             for origin, share in zip(origins, self._shares, strict=True)
         ]
         self._low, self._high = np.zeros(len(self._names)), np.zeros(len(self._names))
@@ -168,10 +171,10 @@ class NameSearch:
 
     # -- the beginning ---------------------------------------------------------------------------
 
-    def _begin(self, origin: Origin, share: float, total: float, rows: Rows) -> list[int]:
+    def _begin(self, origin: Origin, share: float, total: float) -> list[int]:
         """Note an origin's names, and nodes for its boundaries, which are given back."""
-        tree, offset, base = origin.tree, len(self._names), self._base
-        masses = reaches(tree, base, rows)
+        tree, offset = origin.tree, len(self._names)
+        masses = self._reached[tree.typed]
         scale = share * origin.weight
         ordered = sorted(set(origin.rests))
         self._names += [
@@ -197,7 +200,7 @@ class NameSearch:
         if tree.typed not in self._known_typed:
             own = {path: rows[path] for path in inner_paths(tree)}
             scored = score(tree, own, self._stops.tolist())
-            after = reaches(tree, self._base, rows)[tree.trunk]
+            after = self._reached[tree.typed][tree.trunk]
             self._known_typed[tree.typed] = after + whole(scored)
         return self._known_typed[tree.typed]
 

@@ -324,8 +324,8 @@ def search_names(
     slot = engine.open_beside(text) if is_beside else engine.open(text)
     try:
         for path, row in _evaluated(engine, slot, base, unknown):
-            rows[path] = row.copy()
             kept.add(path, row)
+            rows[path] = kept[path]
         search = NameSearch(origins, rows, engine.stops, word)
         most = GPU_PATHS if engine.info.offloaded_layers else CPU_PATHS
         # By means, a name that is improbable as a whole may still be the best one.
