@@ -11,17 +11,17 @@ from tests.server.lsp.editors import NEOVIM_12
 from tests.server.remote.fake_engine import tokenizer
 
 ENGINE = """
-import sys
+import sys, threading
 from http.server import ThreadingHTTPServer
 from tests.server.remote.fake_engine import FakeEngine, _handler
-port, says = int(sys.argv[1]), sys.argv[2] == "text"
-engine = FakeEngine(wish="    return name\\n", goes_on=not says, chunk=3 if says else 0)
+port, is_held = int(sys.argv[1]), sys.argv[2] == "nothing"
+engine = FakeEngine(wish="    return name\\n", hold=threading.Event() if is_held else None)
 server = ThreadingHTTPServer(("127.0.0.1", port), _handler(engine))
 server.daemon_threads = True
 print(server.server_address[1], flush=True)
 server.serve_forever()
 """
-"""An engine that writes a line, or events without text and without end."""
+"""An engine that writes a line, or begins to answer and says nothing for ten seconds."""
 
 URI = "file:///a.py"
 TEXT = "def name_of(name):\n    retu"
