@@ -20,6 +20,7 @@ Names may be nested or dotted, with or without `midtoken` in front; null means "
 What is not here: what is allowed (`option_table`), and asking an editor for its settings.
 """
 
+import codecs
 import difflib
 import json
 import tomllib
@@ -152,7 +153,8 @@ def read_workspace(folder: Path) -> tuple[tuple[str, Mapping[str, Any]], list[Pr
 def toml_of(content: bytes) -> dict[str, Any]:
     """The table in a file. Raises ValueError, in words for people, if there is none."""
     try:
-        return tomllib.loads(content.decode())
+        # Editors on Windows may put a mark before the text, which tomllib does not know.
+        return tomllib.loads(content.removeprefix(codecs.BOM_UTF8).decode())
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ValueError(f"line {line} is not UTF-8 text") from error
@@ -334,7 +336,7 @@ def _unknown(key: str, keys: Sequence[str]) -> str:
 def _shown(value: object) -> str:
     """A value for a message: as JSON where it is, and short."""
     try:
-        text = json.dumps(value, default=repr)
+        text = json.dumps(value, default=str)  # of TOML: dates and times
     except RecursionError:
         return "deeply nested"
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -237,6 +237,21 @@ class TestReadWorkspace:
         assert problems == []
         assert merge([layer])[0].completion.seed == 2
 
+    def test_a_mark_before_the_text(self, tmp_path):
+        """Notepad writes one."""
+        (tmp_path / "midtoken.toml").write_bytes(b"\xef\xbb\xbf[completion]\nseed = 3\n")
+        (_, content), problems = read_workspace(tmp_path)
+
+        assert (content, problems) == ({"completion": {"seed": 3}}, [])
+
+    def test_a_date_for_a_number(self, tmp_path):
+        """It is shown as it was written."""
+        (tmp_path / "midtoken.toml").write_text("[completion]\nseed = 1979-05-27\n")
+        layer, _ = read_workspace(tmp_path)
+
+        [problem] = merge([layer])[1]
+        assert 'midtoken.completion.seed is "1979-05-27"; allowed' in str(problem)
+
     @pytest.mark.parametrize(
         ("content", "reason"),
         [
