@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import signal
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,8 @@ def home(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("MIDTOKEN_HOME", str(tmp_path))
     yield tmp_path
     for server in servers(tmp_path):
-        os.kill(server, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # one that was killed has left its file
+            os.kill(server, signal.SIGKILL)
 
 
 @asynccontextmanager
