@@ -267,10 +267,12 @@ class ServerClient:
 
     async def _read(self) -> None:
         """Take messages until the server ends."""
-        reason = "the server has ended: its messages above may tell why"
+        reason = "the server has ended"
         try:
             while (message := await read_message(self._reader)) is not None:
                 self._take(message)
+            why = self.messages[-1] if self.messages else "its messages above may tell why"
+            reason = f"{reason}: {why.removeprefix('midtoken: ')}"
         except (OSError, ValueError, asyncio.IncompleteReadError) as error:
             reason = f"the server can't be understood ({error}): is it midtoken's?"
         finally:

@@ -4,16 +4,19 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 
 import pytest
 import pytest_asyncio
 
 from server import stats
+from server.access import admission
 from server.client import ServerClient, read_message
 from server.completion_options import CompletionOptions
 from server.engine.llama_load import EngineOptions
 from server.errors import Cancelled, EngineError, UsageError
+from server.gate import Gate
 from server.own_methods import COUNTERS, DID_ACCEPT, DID_SHOW
 from server.positions import Encoding, Position, Range
 from server.via_server import complete_via_server, completion_settings, server_settings
@@ -165,6 +168,18 @@ class TestConnection:
         """Where nobody answers, the remedy is said."""
         with pytest.raises(EngineError, match="midtoken serve --tcp"):
             await ServerClient.connect("127.0.0.1:1")
+
+    async def test_not_let_in(self):
+        """What the server shows to a person before it ends is told."""
+        listening = socket.create_server(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        gate = Gate(listening, admission(b"0123456789abcdef"), lambda *_: asyncio.sleep(0))
+        keeping = asyncio.ensure_future(gate.keep())
+        async with await ServerClient.connect(address) as client:
+            with pytest.raises(EngineError, match="has ended: this server wants a token"):
+                await client.initialize({})
+        keeping.cancel()
+        await asyncio.wait({keeping})
 
     async def test_questions(self):
         """What the server asks is answered: settings with nothing, the unknown with an error."""
