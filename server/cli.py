@@ -11,6 +11,7 @@ import sys
 from typing import Unpack
 
 import click
+import platformdirs
 
 from server import __version__
 from server.arguments import CompleteArguments, DoctorArguments, ExplainArguments
@@ -26,8 +27,11 @@ from server.visible import VisibleFormatter, visible
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="midtoken")
 @click.option("--verbose", is_flag=True, help="Show the log of llama.cpp on standard error.")
-def cli(verbose: bool) -> None:
+@click.pass_context
+def cli(context: click.Context, verbose: bool) -> None:
     """Code completion from your own model, right where the cursor is."""
+    if context.invoked_subcommand != "connect":  # it keeps nothing
+        _check_home()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(VisibleFormatter("%(name)s: %(message)s"))
     logging.basicConfig(level=logging.DEBUG if verbose else logging.WARNING, handlers=[handler])
@@ -168,6 +172,22 @@ def main(arguments: list[str] | None = None) -> None:
 def _discard_output() -> None:
     """Let what cannot be written go nowhere: the interpreter would try again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _check_home() -> None:
+    """See whether there is a place for models and caches. Raises MidtokenError.
+
+    Containers and services may run without HOME, as a user of whom the system knows nothing.
+    """
+    if os.environ.get("MIDTOKEN_HOME"):
+        return
+    try:
+        platformdirs.user_data_path("midtoken")
+        platformdirs.user_cache_path("midtoken")
+    except RuntimeError as error:
+        raise MidtokenError(
+            "no home folder is known: set HOME, or MIDTOKEN_HOME to a folder for models and caches"
+        ) from error
 
 
 def fail(message: str, *, usage: bool = False) -> int:

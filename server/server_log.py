@@ -5,6 +5,7 @@ those of the protocol library, which do at its lower levels, are cut off.
 """
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -69,7 +70,9 @@ def set_log(options: LoggingSection) -> str | None:
     logging.getLogger("midtoken").setLevel(level)
     logging.getLogger("pygls").setLevel(level if options.source_text else logging.ERROR)
     root = logging.getLogger()
-    path = str(Path(options.file).expanduser().absolute()) if options.file else None
+    # pathlib's own `expanduser` raises for users that do not exist.
+    file = os.path.expanduser(options.file)  # noqa: PTH111
+    path = str(Path(file).absolute()) if file else None
     for handler in [h for h in root.handlers if isinstance(h, logging.FileHandler)]:
         if handler.baseFilename == path:
             return None
