@@ -269,7 +269,8 @@ def _checked_gguf(path: Path) -> Path:
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror}") from error
     if start != GGUF_MAGIC:
-        raise ModelError(f"{path} is not a GGUF file: it starts with {start!r}")
+        found = f"it starts with {start.decode('latin-1')!a}" if start else "it is empty"
+        raise ModelError(f"{path} is not a GGUF file: {found}")
     split = _SPLIT.fullmatch(path.name)
     if split and int(split["number"]) != 1:
         first = path.with_name(f"{split['name']}-00001-of-{split['count']}.gguf")

@@ -146,8 +146,11 @@ class TestModels:
             (lambda content: content[: len(content) // 2], "truncated"),
             (lambda content: content[:100], "damaged"),
             (lambda _: b"GGUF", "damaged"),
-            (lambda _: b"", "is not a GGUF file"),
-            (lambda content: b"PK\3\4" + content[4:], "is not a GGUF file"),
+            (lambda _: b"", "is not a GGUF file: it is empty"),
+            (
+                lambda content: b"PK\3\4" + content[4:],
+                r"is not a GGUF file: it starts with 'PK\x03\x04'",
+            ),
             (lambda content: content[:8] + b"\xff" * 8 + content[16:], "damaged"),
             (lambda content: content[:200] + b"\xff" * 60 + content[260:], "damaged"),
         ],
