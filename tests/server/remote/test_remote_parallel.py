@@ -14,7 +14,7 @@ from server.service import Request
 from server.snapshot import Snapshot
 from tests.server.remote.fake_engine import decode
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 @asynccontextmanager

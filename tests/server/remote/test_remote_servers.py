@@ -111,14 +111,15 @@ class TestServers:
 
     async def test_a_slow_engine(self, serve, tokenizer_json, monkeypatch):
         """Whoever waits for it is told so, and nobody else; until the answer is there."""
-        monkeypatch.setattr("server.backend.SILENT_S", 0.2)
+        monkeypatch.setattr("server.backend.SILENT_S", 600.0)
         engine = serve(hold=threading.Event())
         options = options_of(engine, tokenizer=str(tokenizer_json))
         async with backend_with(options) as backend:
             asked = asyncio.ensure_future(backend.complete(replace(request(), connection="me")))
-            await asyncio.sleep(0)
+            while not engine.completions:
+                await asyncio.sleep(0.01)
             assert backend.busy_message("me") == backend.status.message
-            await asyncio.sleep(0.3)
+            monkeypatch.setattr("server.backend.SILENT_S", 0.001)
             assert backend.busy_message("me") == waiting_for(options.remote)
             assert backend.busy_message("you") == backend.status.message
             engine.hold.set()
@@ -344,12 +345,12 @@ class TestCommands:
         monkeypatch.setattr("server.remote.silence.SILENT_S", 0.2)
         engine = serve(hold=threading.Event())
         result = self.run(
-            *("complete", f"{document}:1:9", "--remote", engine.url, "--remote-timeout", "0.5"),
+            *("complete", f"{document}:1:9", "--remote", engine.url, "--remote-timeout", "3"),
             *("--remote-tokenizer", str(tokenizer_json)),
         )
         engine.hold.set()
         assert result.stderr == (
             f"waiting: no whole answer from {engine.url} after 0.2 s; it is given up when it says "
-            "nothing for 0.5 s (midtoken.remote.timeout, --remote-timeout)\n"
+            "nothing for 3 s (midtoken.remote.timeout, --remote-timeout)\n"
         )
         assert "says nothing for too long" in str(result.exception)
