@@ -36,7 +36,7 @@ def read_key(variable: str, file: str) -> Key | None:
     can't be sent.
     """
     if file:
-        path = Path(file).expanduser()
+        path = Path(os.path.expanduser(file))  # noqa: PTH111 - pathlib's own raises for unknown users
         return _checked(_read(path), f"the key in {shortened(path)}")
     value = os.environ.get(variable, "") if variable else ""
     return _checked(value.strip(), f"the key in ${variable}") if value.strip() else None

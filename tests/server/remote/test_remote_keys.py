@@ -41,6 +41,11 @@ class TestKeys:
         with pytest.raises(EngineError, match=f"chmod 600 {key_file}"):
             read_key("", str(key_file))
 
+    def test_the_home_of_nobody(self):
+        """A user who does not exist has no files; that is told as of any missing one."""
+        with pytest.raises(EngineError, match="~nobody-here/key"):
+            read_key("", "~nobody-here/key")
+
     def test_missing_file(self, tmp_path):
         with pytest.raises(EngineError, match=r"is missing: correct midtoken\.remote\.keyFile"):
             read_key("", str(tmp_path / "none"))
