@@ -277,7 +277,11 @@ class Run:
             self.tell(f"kept texts take {size} bytes, more than {wishes.WARM_START} MB")
         if at_end:
             left = [path for path in states if path.suffix != ".state"]
-            left += self.place.scratch.iterdir()
+            scratch = list(self.place.scratch.iterdir())
+            # What is killed deletes nothing.
+            ends = [watched.server.ends for watched in self.watched.values()]
+            killed = sum(one.get("SIGKILL", 0) + one.get("server killed", 0) for one in ends)
+            left += scratch if len(scratch) > killed else []
             run = home / "run"
             left += [path for path in run.glob("*") if path.suffix not in {".lock", ".log"}]
             if left:

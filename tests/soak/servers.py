@@ -11,6 +11,7 @@ import re
 import signal
 import sys
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -261,9 +262,11 @@ class Shared(Server):
         if how == "end of input":
             connection.writer.close()
         elif how.startswith("SIG"):
-            process.send_signal(getattr(signal, how))
+            with suppress(ProcessLookupError):
+                process.send_signal(getattr(signal, how))
         elif how.startswith("server") and self.pid is not None:
-            os.kill(self.pid, signal.SIGKILL if how == "server killed" else signal.SIGTERM)
+            with suppress(ProcessLookupError):  # somebody else has ended it
+                os.kill(self.pid, signal.SIGKILL if how == "server killed" else signal.SIGTERM)
         await self.within(process.wait(), END_S, f"ending ({how})")
         if process.returncode is None:
             process.kill()
