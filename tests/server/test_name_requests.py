@@ -25,6 +25,7 @@ class Model:
         self.completer = completer
         self.service = self
         self.is_ready = True
+        self.is_elsewhere = False
         self.is_asked = False
         self.stopped = 0
         self.failure: Exception | None = None

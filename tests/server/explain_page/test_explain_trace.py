@@ -25,9 +25,10 @@ MASKS = [None, (no_doubles, lambda _: True), (brackets, closed)]
 
 
 @pytest.fixture(scope="module")
-def write(tiny_completer):
+def write(load_tiny):
     """Writes after what is typed, with nothing in memory, and somebody watching or not."""
-    engine, tokenization = Watched(tiny_completer.engine), tiny_completer.tokenization
+    completer = load_tiny()  # in the memory of the shared one there are other tests' texts
+    engine, tokenization = Watched(completer.engine), completer.tokenization
 
     def run(typed, method, watching=True, language=None, sampling=GREEDY, tokens=8):
         fim = engine.fim
