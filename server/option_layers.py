@@ -117,7 +117,8 @@ def read_workspace(folder: Path) -> tuple[tuple[str, Mapping[str, Any]], list[Pr
     mentioned in it.
     """
     own, project = (folder / name for name in WORKSPACE_FILES)
-    path = own if own.exists() else project
+    # A link that leads back to itself counts as there: it is named, not passed over.
+    path = project if (fault_of(own) or "").startswith(MISSING) else own
 
     def broken(reason: str) -> tuple[tuple[str, Mapping[str, Any]], list[Problem]]:
         return (str(path), {}), [Problem(str(path), "", f"{reason}; its settings are ignored")]

@@ -19,6 +19,7 @@ What is not here: when an editor says so (`own_methods`).
 """
 
 import json
+import os
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -149,7 +150,9 @@ def together(days: Days, more: Days) -> Days:
 
 
 def reset(file: Path | None = None) -> None:
-    """Forget everything. Raises OSError."""
+    """Forget everything, and make nothing where there is nothing. Raises OSError."""
+    if not os.path.lexists(file or default_file()):
+        return
     with _locked(file) as path:
         path.unlink(missing_ok=True)
 

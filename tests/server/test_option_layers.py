@@ -278,6 +278,20 @@ class TestReadWorkspace:
 
         assert "the file is a folder" in str(read_workspace(tmp_path)[1][0])
 
+    def test_a_link_to_itself(self, tmp_path):
+        """It is named, and does not give way to `pyproject.toml`; one to nothing does."""
+        own, project = tmp_path / "midtoken.toml", tmp_path / "pyproject.toml"
+        project.write_text("[tool.midtoken.completion]\nseed = 1\n")
+        own.symlink_to("midtoken.toml")
+
+        layer, [problem] = read_workspace(tmp_path)
+        assert layer == (str(own), {})
+        assert "is a link that leads back to itself; its settings are ignored" in str(problem)
+
+        own.unlink()
+        own.symlink_to("nowhere.toml")
+        assert read_workspace(tmp_path) == ((str(project), {"completion": {"seed": 1}}), [])
+
     @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
     @pytest.mark.parametrize("name", ["midtoken.toml", "pyproject.toml"])
     def test_a_pipe(self, tmp_path, name):

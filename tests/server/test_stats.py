@@ -223,6 +223,7 @@ class TestCommand:
         assert (result.code, result.out) == (0, b"")
         assert "nothing is counted yet" in result.err
 
-    def test_nothing(self, run):
-        """Resetting what never was is no error."""
+    def test_nothing(self, run, file):
+        """Resetting what never was is no error, and makes no folder."""
         assert run("--reset").code == 0
+        assert not file.parent.exists()
