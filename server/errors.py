@@ -9,6 +9,16 @@ class UsageError(MidtokenError):
     """The command line itself is wrong, whatever is on the disk (exit code 2)."""
 
 
+class NoEditorError(UsageError):
+    """What comes over standard input of a language server are no messages."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "standard input does not speak the Language Server Protocol: editors start `midtoken "
+            "serve` by themselves; `midtoken complete` is for people"
+        )
+
+
 class DocumentError(MidtokenError):
     """The text to complete cannot be read, or has no such position."""
 

@@ -55,6 +55,8 @@ class MessageProtocol(LanguageServerProtocol):
     """Bytes; a longer message is answered with an error and ends the connection. None for any."""
     object_hook: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     """What is made of every object in a message before anybody looks at it."""
+    heard: bool | None = None
+    """Whether there was a message's header in what has arrived; None if nothing has."""
     _begun = False
     """Whether `initialize` was carried out."""
 
@@ -63,7 +65,9 @@ class MessageProtocol(LanguageServerProtocol):
         length = 0
         try:
             while header := await reader.readline():
-                if found := _LENGTH.search(header):
+                found = _LENGTH.search(header)
+                self.heard = bool(self.heard or found)
+                if found:
                     length = int(found[1])
                 elif _HTTP.search(header):
                     # A page in a browser can post to any port of this machine, and the body of what

@@ -21,7 +21,7 @@ from server.address import is_loopback, parsed
 from server.backend import Backend
 from server.ending import run
 from server.engine.llama_library import protect_stdout
-from server.errors import EngineError, UsageError
+from server.errors import EngineError, NoEditorError, UsageError
 from server.gate import CONNECTIONS, BoundedWriter, Gate, Serve, close_gently
 from server.handlers import create_server
 from server.hosting import LOCAL_MESSAGE_BYTES, NETWORK_MESSAGE_BYTES, Hosting
@@ -56,6 +56,9 @@ def serve_stdio(source: BufferedReader | None = None) -> None:
 
     Args:
         source: Where the editor's messages come from, if not from standard input.
+
+    Raises:
+        NoEditorError: Something was said, and no message was in it.
     """
     prepare_process()
     output = protect_stdout()
@@ -68,6 +71,8 @@ def serve_stdio(source: BufferedReader | None = None) -> None:
             await server.protocol.read_all(StdinAsyncReader(source or sys.stdin.buffer, reading))
         finally:
             server.leave()
+        if server.protocol.heard is False:
+            raise NoEditorError
 
     try:
         run(connection)

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from filelock import FileLock, Timeout
 
 from server.access import ask_in
-from server.errors import EngineError, MidtokenError
+from server.errors import EngineError, MidtokenError, NoEditorError
 from server.meeting import Place, place_for
 from server.option_layers import merge
 from server.options import Options
@@ -54,10 +54,13 @@ def serve_shared(linger: float) -> None:
 
     Raises:
         EngineError: The server has gone; the editor should start this process again.
+        NoEditorError: Something was said, and no message was in it; nothing was started.
     """
     first = first_message()
     if not first:
         return
+    if not _HEAD.search(first, 0, LONGEST_HEAD):
+        raise NoEditorError
     end_by_signal()
     try:
         place = place_for(options_of(first))

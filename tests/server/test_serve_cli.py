@@ -6,7 +6,7 @@ import pytest
 
 from server.address import is_loopback, parsed
 from server.errors import UsageError
-from tests.server.command import run_here
+from tests.server.command import run_here, run_process
 
 TOKEN = "0123456789abcdef-secret"
 
@@ -97,6 +97,26 @@ def test_a_port_that_is_in_use(command):
 
     assert "is it in use?" in result.error
     assert result.code == 1
+
+
+@pytest.mark.parametrize("how", ["--stdio", "--shared"])
+@pytest.mark.parametrize("text", [b"def f(x):\n    retu", b"\n", b"Content-Length: x\n\n{}"])
+def test_no_editor(tmp_path, how, text):
+    """Text from a person or a pipe: a line says what it is not, and nothing is started for it."""
+    home = tmp_path / "home"
+    result = run_process("serve", how, stdin=text, env={"MIDTOKEN_HOME": str(home)})
+
+    assert "does not speak the Language Server Protocol" in result.error
+    assert result.code == 2
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("how", ["--stdio", "--shared"])
+def test_an_editor_that_says_nothing(tmp_path, how):
+    """It has ended before it began, which is no error."""
+    result = run_process("serve", how, env={"MIDTOKEN_HOME": str(tmp_path)})
+
+    assert (result.code, result.out, result.err) == (0, b"", "")
 
 
 def test_tokens_are_not_shown(command, tmp_path):
