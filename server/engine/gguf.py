@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from server.engine.damage import anew
 from server.engine.gguf_reader import BOOL, NUMBERS, Array, HeaderReader, Scalar, Tensor
 from server.errors import ModelError
 from server.plain_files import MISSING, fault_of, shortened
@@ -144,7 +145,7 @@ def read_metadata(path: Path) -> Metadata:
         with path.open("rb") as file:
             size = file.seek(0, 2)
             if size == 0:
-                raise ModelError(f"{path}: the file is empty; pull it again")
+                raise ModelError(f"{path}: the file is empty; {anew(path)}")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return parse(data, path)
     except (OSError, ValueError) as error:
@@ -163,7 +164,7 @@ def check_whole(path: Path) -> None:
         needed = max(needed, metadata.tensors_start + tensor.offset + (tensor.size_bytes or 0))
     if needed > metadata.file_bytes:
         raise ModelError(
-            f"{path}: truncated: has {metadata.file_bytes:,} of {needed:,} bytes; pull it again"
+            f"{path}: truncated: has {metadata.file_bytes:,} of {needed:,} bytes; {anew(path)}"
         )
 
 

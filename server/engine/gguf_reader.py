@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from server.engine.damage import anew
 from server.errors import ModelError
 
 Scalar = int | float | bool | str
@@ -108,7 +109,7 @@ class HeaderReader:
 
     def damaged(self, what: str) -> ModelError:
         """The error for a damaged header, with what is wrong and what to do."""
-        return ModelError(f"{self.path}: damaged GGUF header: {what}; pull it again")
+        return ModelError(f"{self.path}: damaged GGUF header: {what}; {anew(self.path)}")
 
     def skip(self, size: int, what: str) -> int:
         """Move over `size` bytes and return where they start."""

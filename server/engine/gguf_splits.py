@@ -9,6 +9,7 @@ What is not here: fetching several files as one model (`server.models`).
 import re
 from pathlib import Path
 
+from server.engine.damage import anew
 from server.engine.gguf import Metadata, check_whole, read_metadata
 from server.errors import ModelError
 
@@ -34,7 +35,7 @@ def check_files(path: Path) -> None:
         is_are, it = ("is", "it") if len(missing) == 1 else ("are", "them")
         raise ModelError(
             f"{path}: {len(missing)} of its {len(files)} files {is_are} missing ({named}{more}); "
-            f"put {it} beside it, or pull the model again"
+            f"put {it} beside it, or {anew(path)}"
         )
     for file in files:
         check_whole(file)
@@ -43,7 +44,7 @@ def check_files(path: Path) -> None:
         if found != tensor_count(metadata):
             raise ModelError(
                 f"{path}: its {len(files)} files hold {found:,} of {tensor_count(metadata):,} "
-                "tensors, so they are not all of one model; pull it again"
+                f"tensors, so they are not all of one model; {anew(path)}"
             )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from server.engine import Lora, ModelInfo
+from server.engine.damage import anew
 from server.engine.gguf import read_metadata
 from server.engine.gguf_numbers import check_numbers
 from server.engine.gguf_splits import check_files, parts, tensor_count
@@ -166,7 +167,7 @@ def _check_file(path: Path) -> _Checked:
     if key in metadata:
         tokens = metadata.strings(key)
         if len(set(tokens)) < len(tokens):
-            raise ModelError(f"{path}: is damaged (two tokens are the same); pull it again")
+            raise ModelError(f"{path}: two tokens are the same; {anew(path)}")
     is_sentencepiece = metadata.text("tokenizer.ggml.model", "none") == "llama"
     return _Checked(metadata.flag("tokenizer.ggml.add_space_prefix", is_sentencepiece), files)
 

@@ -166,7 +166,9 @@ class TestWholeness:
         check_whole(path)
 
         path.write_bytes(whole.read_bytes()[: end - 1])
-        with pytest.raises(ModelError, match=f"truncated: has {end - 1} of {end} bytes; pull it"):
+        with pytest.raises(
+            ModelError, match=f"truncated: has {end - 1} of {end} bytes; get it anew"
+        ):
             check_whole(path)
 
     @pytest.mark.parametrize("type_id", sorted(GGML_QUANT_SIZES))
@@ -199,7 +201,14 @@ class TestDamage:
     def test_empty_file(self, tmp_path):
         """An interrupted download may leave an empty file."""
         (tmp_path / "empty.gguf").touch()
-        with pytest.raises(ModelError, match="is empty"):
+        with pytest.raises(ModelError, match="is empty; get it anew from where it came from"):
+            read_metadata(tmp_path / "empty.gguf")
+
+    def test_a_file_that_was_pulled(self, tmp_path):
+        """Only what midtoken has pulled can be pulled again: its record lies beside it."""
+        (tmp_path / "empty.gguf").touch()
+        (tmp_path / "empty.gguf.json").touch()
+        with pytest.raises(ModelError, match="is empty; remove the model and pull it again"):
             read_metadata(tmp_path / "empty.gguf")
 
     def test_other_files(self, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from server.engine.damage import anew
 from server.errors import MidtokenError, ModelError
 from server.models import store
 from server.models.catalog import CATALOG, DEFAULT_MODEL, Model, ModelFile
@@ -56,6 +57,14 @@ class TestResolve:
     def test_a_name(self, home: Path, toy: Model, put):
         """A name gives the file in the store."""
         assert put(toy, CONTENT) == store.resolve("toy") == home / "models" / "toy-q4.gguf"
+
+    def test_what_is_pulled_can_be_pulled_again(self, home: Path, toy: Model, put, tmp_path: Path):
+        """The reader of model files tells a pulled one by the record that the store writes."""
+        path = put(toy, CONTENT)
+        store.write_record(toy.files[0], store.Record(1, "0" * 64, ""))
+
+        assert "pull it again" in anew(path)
+        assert "pull" not in anew(tmp_path / "mine.gguf")
 
     def test_a_path(self, tmp_path: Path):
         """A path to any GGUF works without the store."""
