@@ -14,12 +14,12 @@ from server.bench.typing.suggesters import Usage, cpu_seconds
 from server.errors import UsageError
 
 
-def run(keys, needed=40, new_ms=(), language="python", count=8):
+def run(keys, needed=40, new_ms=(), language="python", count=8, part=""):
     """A run of equal stretches."""
     record = Record(keys={"character": keys * count}, tokens=100, cpu_s=2.0)
     for _ in range(count):
         shown = [Judged(line_right=True, word_right=True, doubled=False, slip=False)]
-        stretch = Stretch(language, keys, needed, shown, list(new_ms), [0.0, *new_ms])
+        stretch = Stretch(language, keys, needed, shown, list(new_ms), [0.0, *new_ms], part)
         record.stretches.append(stretch)
     return record
 
@@ -49,6 +49,17 @@ class TestComparison:
         peer = together([run(30), run(38)])
 
         assert compare(ours, peer)["keystrokes_saved"]["low"] == pytest.approx(2.0)
+
+    def test_a_part_in_fewer_stretches(self):
+        """One stretch less at the beginning does not put all later ones beside others' text."""
+        ours = together([run(20, part="a", count=7), run(36, part="b")])
+        peer = together([run(30, part="a"), run(38, part="b")])
+        found = compare(ours, peer)
+
+        assert found["stretches"] == 15
+        # Saved is 20 of 40 against 10 in `a`, and 4 against 2 in `b`: twice as much in every draw.
+        ratio = found["keystrokes_saved"]
+        assert ratio["low"] == ratio["high"] == pytest.approx(2.0)
 
     def test_nothing_saved(self):
         """A peer that saves nothing gives no ratio, and nothing typed no share."""
@@ -135,6 +146,15 @@ class TestReport:
             "12.5 % (12.5 to 12.5)",
             "2.00 (2.00 to 2.00)",
         ]
+
+    def test_stretches(self, records):
+        """What was measured is written down, not only what became of it."""
+        ours = results_of(records)["results"]["midtoken"]
+
+        assert len(ours["stretches"]) == 16
+        first = ours["stretches"][0]
+        assert (first["language"], first["keys"], first["needed"]) == ("python", 30, 40)
+        assert (first["new_ms"], first["screen_ms"]) == ([10.0], [0.0, 10.0])
 
     def test_one_suggester(self, records):
         """Without a peer there is nothing to compare."""

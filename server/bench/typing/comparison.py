@@ -1,8 +1,10 @@
 """Two suggesters on the same text: how much more, how much sooner, and how sure that is.
 
 What is resampled (bootstrap, 95 %) are stretches of typing: the keys of one stretch depend on each
-other. The n-th stretch of two runs with the same seed is the same text, but for a few keys at its
-ends, so the same stretches are drawn of both. What is not here: figures of one run (`figures`).
+other. The n-th stretch of a part of the text is the same in two runs with the same seed, but for a
+few keys at its ends, so the same stretches are drawn of both. Whoever takes in long suggestions
+types a part in fewer stretches: what only one of them has is in the figures, but not drawn. What is
+not here: figures of one run (`figures`).
 """
 
 from collections.abc import Callable, Sequence
@@ -59,7 +61,7 @@ def compare(ours: Record, peer: Record) -> JSON:
         "keystrokes_saved": _both(ours, peer, saved_share, _divided),
         "new_suggestion_ms": _both(ours, peer, median_new_ms, _divided),
         "on_screen_ms": _both(ours, peer, median_screen_ms, _divided),
-        "stretches": min(len(ours.stretches), len(peer.stretches)),
+        "stretches": len(_pairs(ours, peer)),
     }
 
 
@@ -67,12 +69,26 @@ def _both(
     ours: Record, peer: Record, figure: _Figure, put: Callable[[float, float], float]
 ) -> JSON:
     """Both figures put together, on the same stretches."""
-    one, other = ours.stretches, peer.stretches
+    pairs = _pairs(ours, peer)
     values = [
-        put(figure([one[at] for at in row]), figure([other[at] for at in row]))
-        for row in _draws(min(len(one), len(other)))
+        put(figure([pairs[at][0] for at in row]), figure([pairs[at][1] for at in row]))
+        for row in _draws(len(pairs))
     ]
-    return _with_ends(put(figure(one), figure(other)), values)
+    return _with_ends(put(figure(ours.stretches), figure(peer.stretches)), values)
+
+
+def _pairs(ours: Record, peer: Record) -> list[tuple[Stretch, Stretch]]:
+    """The stretches of the same text: the first ones of each part, the second ones, and so on."""
+    by_part: dict[str, list[Stretch]] = {}
+    for stretch in peer.stretches:
+        by_part.setdefault(stretch.part, []).append(stretch)
+    waiting = {part: iter(stretches) for part, stretches in by_part.items()}
+    pairs = []
+    for stretch in ours.stretches:
+        other = next(waiting.get(stretch.part, iter(())), None)
+        if other is not None:
+            pairs.append((stretch, other))
+    return pairs
 
 
 def _divided(one: float, other: float) -> float:

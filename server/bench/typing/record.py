@@ -38,6 +38,9 @@ class Stretch:
     screen_ms: list[float] = field(default_factory=list)
     """From a key to its suggestion, for each that had one when the next key came; 0 where the
     suggestion before it goes on."""
+    part: str = ""
+    """The part of the text that it belongs to: with one seed, its n-th stretch is the same text
+    whoever suggests."""
 
 
 @dataclass

@@ -113,7 +113,7 @@ class Replay:
         self._opened = 0
         self._pages = [self._open() for _ in range(OPEN_FILES)]
         self._page, self._index = self._pages[0], 0
-        self._stretch, self._stretch_from = Stretch(self._page.source.language), 0
+        self._stretch, self._stretch_from = self._new_stretch(), 0
         self._screen: Suggestion | None = None
         self._judged: Judged | None = None
         self._slip = False
@@ -183,7 +183,7 @@ class Replay:
         self._end_stretch()
         self._screen = None
         event = self._next_hole()
-        self._stretch = Stretch(self._page.source.language)
+        self._stretch = self._new_stretch()
         self._stretch_from = self._hole.costs[self._hole.agreed]
         return event
 
@@ -207,6 +207,9 @@ class Replay:
             (index for index, hole in enumerate(self._page.holes) if not hole.is_done), 0
         )
         return "switch" if not self._hole.is_done else self._next_hole()
+
+    def _new_stretch(self) -> Stretch:
+        return Stretch(self._page.source.language, part=self._name)
 
     def _end_stretch(self) -> None:
         self._stretch.needed = self._typed_here

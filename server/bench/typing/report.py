@@ -8,7 +8,7 @@ from rich.table import Table
 
 from server.bench.typing.comparison import compare, interval
 from server.bench.typing.figures import summarise
-from server.bench.typing.record import Record, together
+from server.bench.typing.record import Record, Stretch, together
 
 JSON = dict[str, Any]
 
@@ -25,6 +25,7 @@ def results_of(records: Mapping[str, Mapping[str, Record]], *, variants: bool = 
     results: JSON = {
         name: {
             **_figures(wholes[name]),
+            "stretches": [_raw(stretch) for stretch in wholes[name].stretches],
             "languages": {language: _figures(run) for language, run in runs.items()},
         }
         for name, runs in records.items()
@@ -148,6 +149,18 @@ def language_rows(figures: Mapping[str, Any]) -> list[list[str]]:
 
 def _figures(record: Record) -> JSON:
     return {**summarise(record), "keystrokes_saved_interval": interval(record)}
+
+
+def _raw(stretch: Stretch) -> JSON:
+    """What intervals and pictures can be made of again."""
+    return {
+        "language": stretch.language,
+        "part": stretch.part,
+        "keys": stretch.keys,
+        "needed": stretch.needed,
+        "new_ms": [round(one, 1) for one in stretch.new_ms],
+        "screen_ms": [round(one, 1) for one in stretch.screen_ms],
+    }
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
