@@ -2,6 +2,7 @@
 
 import json
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,8 +18,9 @@ from server.bench.heal.scores import score_healed, score_unhealed
 from server.bench.heal.statistics import difference_of, mean_of
 from server.bench.heal.summary import summarise
 from server.bench.heal.tables import markdown
-from server.bench.heal.tasks import all_tasks
+from server.bench.heal.tasks import all_tasks, peer_tasks
 from server.bench.heal.writing import how_right, similarity, write
+from server.bench.holes import Hole
 from server.bench.llama_server import fetch
 from server.bench.results import Results
 from server.engine import ROOT
@@ -199,6 +201,27 @@ class TestStatistics:
         found = difference_of([1.0, 5.0, 9.0], [0.0, 4.0, 8.0])
         assert (found.mean, found.low, found.high) == (1.0, 1.0, 1.0)
 
+    def test_none_in_a_row(self):
+        """That something was never seen does not say that it can't be: 3 of 300 in a hundred."""
+        never, always = mean_of([False] * 300), mean_of([True] * 60)
+        assert (never.mean, never.low, never.high) == (0.0, 0.0, pytest.approx(0.0122, abs=1e-4))
+        assert (always.low, always.high) == (pytest.approx(0.9404, abs=1e-4), 1.0)
+        same = difference_of([True] * 9, [True] * 9)
+        assert (same.low, same.high) == (0.0, 0.0)
+
+    def test_values_of_one_place(self):
+        """Values that belong together are drawn together: five times the same is no news."""
+        values = [value for value in (0, 1) * 10 for _ in range(5)]
+        places = [place for place in range(20) for _ in range(5)]
+        alone, together = mean_of(values), mean_of(values, places)
+        assert together.mean == alone.mean == 0.5
+        assert (together.low, together.high) == (
+            mean_of([0, 1] * 10).low,
+            mean_of([0, 1] * 10).high,
+        )
+        assert together.high - together.low > 2 * (alone.high - alone.low)
+        assert mean_of([False] * 100, places).high == mean_of([False] * 20).high
+
     def test_nothing(self):
         """No values have no mean."""
         assert mean_of([]).mean is None
@@ -273,6 +296,42 @@ class TestTasks:
 
         assert figures["methods"]["llama-server"]["match"]["count"] == 1
         assert "exact - llama-server" in figures["differences"]
+
+    def test_gaps(self, tmp_path):
+        """In a run that is not done, a peer's result stands beside ours of the same number."""
+        results = Results.open(tmp_path / "results.jsonl", {})
+        for index in (0, 2):
+            results.add(("lines", "line", index), {"exact": [True, index == 2, 1.0, False, False]})
+            ruled = [True, index == 2, 1.0, False, False]
+            results.add(("peer lines", "line", index), {"llama-server, our rules": ruled})
+        results.add(("peer lines", "line", 1), {"llama-server, our rules": [True] * 5})
+        difference = summarise(results)["lines"]["differences"]["exact - llama-server, our rules"]
+
+        assert difference["match"]["count"] == 2
+        assert (difference["match"]["low"], difference["match"]["high"]) == (0.0, 0.0)
+
+    def test_rewrites_of_one_hole(self, tmp_path):
+        """Rewrites of one hole are no independent holes."""
+        results = Results.open(tmp_path / "results.jsonl", {})
+        for index in range(8):
+            changed = {"off": bool(index % 2), "exact": False}
+            results.add(
+                ("rewrites", "line", index), dict.fromkeys(("quotes", "blank typed"), changed)
+            )
+        every, one = (summarise(results)["rewrites"][way]["methods"] for way in ("all", "quotes"))
+
+        assert (every["off"]["changed"]["count"], one["off"]["changed"]["count"]) == (16, 8)
+        for method in ("off", "exact"):
+            for end in ("mean", "low", "high"):
+                assert every[method]["changed"][end] == one[method]["changed"][end]
+
+    def test_peer_may_end_in_a_blank(self, tiny_completer):
+        """Before more code a blank that the peer writes is its answer, not an accident."""
+        hole = Hole("a.py", "inside", b"x = y", b" + ", b"z\n")
+        server = SimpleNamespace(infill=lambda *_: b" + ")
+        lines = peer_tasks(tiny_completer, server, 1, 0, CONTEXT)[1]
+
+        assert lines.measure(hole)["llama-server"][1] is True  # the file is as it was
 
     def test_same_items(self, tiny_completer):
         """A task with more items starts with the same ones."""

@@ -1,6 +1,7 @@
 """Figures from the results of `midtoken bench heal`, JSON-ready: means with confidence intervals.
 
-Two methods are compared on the same cuts alone. What is not here: tables (`tables`) and plots.
+Two methods are compared on the same cuts alone, by their numbers: a run that is not done may have
+some of one method and others of another one. What is not here: tables (`tables`) and plots.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,18 +49,31 @@ def _by_kind(groups: Mapping[str, Records], figures: Callable[[Records], JSON]) 
     }
 
 
-def _columns(records: Records, names: Sequence[str]) -> JSON:
-    """For each method the mean of each value, over the records that have the method."""
+def _columns(records: Records, names: Sequence[str], places: Sequence[int] | None = None) -> JSON:
+    """For each method the mean of each value, over the records that have the method.
+
+    Args:
+        records: Values by method.
+        names: Of the values.
+        places: The place of each record, where one has several; all have all methods then.
+    """
     return {
         method: {
-            name: asdict(mean_of([record[method][at] for record in records if method in record]))
+            name: asdict(
+                mean_of([record[method][at] for record in records if method in record], places)
+            )
             for at, name in enumerate(names)
         }
         for method in _methods(records)
     }
 
 
-def _differences(records: Records, names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> JSON:
+def _differences(
+    records: Records,
+    names: Sequence[str],
+    pairs: Iterable[tuple[str, str]],
+    places: Sequence[int] | None = None,
+) -> JSON:
     """For pairs of methods the mean of what the first has more, on the cuts that both have."""
     found: JSON = {}
     for one, other in pairs:
@@ -68,7 +82,9 @@ def _differences(records: Records, names: Sequence[str], pairs: Iterable[tuple[s
             found[f"{one} - {other}"] = {
                 name: asdict(
                     difference_of(
-                        [record[one][at] for record in both], [record[other][at] for record in both]
+                        [record[one][at] for record in both],
+                        [record[other][at] for record in both],
+                        places,
                     )
                 )
                 for at, name in enumerate(names)
@@ -107,14 +123,11 @@ def _repeat(records: Records, peers: Records) -> JSON:
 
 def _lines(results: Results) -> JSON:
     """Both kinds of holes together, as a person would meet them, and each by itself."""
-    ours, peers = results.of("lines"), results.of("peer lines")
-    joined = {
-        kind: [
-            {**record, **(peers[kind][at] if at < len(peers.get(kind, [])) else {})}
-            for at, record in enumerate(records)
-        ]
-        for kind, records in ours.items()
-    }
+    joined: dict[str, list[Mapping[str, Any]]] = {}
+    for (task, kind, index), record in sorted(results.found.items(), key=lambda item: item[0][2]):
+        if task == "lines":
+            peer = results.found.get(("peer lines", kind, index), {})
+            joined.setdefault(kind, []).append({**record, **peer})
     every = [record for records in joined.values() for record in records]
     first = ("exact, grammar", "exact")
     others = ("off", "llama-server", "llama-server, our rules")
@@ -137,15 +150,17 @@ def _programs(records: Records) -> JSON:
 def _rewrites(records: Records) -> JSON:
     """The share of suggestions that change, for each way and for all of them."""
     ways: dict[str, list[Mapping[str, Any]]] = {"all": []}
-    for record in records:
+    places: dict[str, list[int]] = {"all": []}
+    for place, record in enumerate(records):
         for way, changed in record.items():
             pair = {method: [value] for method, value in changed.items()}
-            ways.setdefault(way, []).append(pair)
-            ways["all"].append(pair)
+            for name in (way, "all"):
+                ways.setdefault(name, []).append(pair)
+                places.setdefault(name, []).append(place)
     return {
         way: {
-            "methods": _columns(pairs, ("changed",)),
-            "differences": _differences(pairs, ("changed",), [("exact", "off")]),
+            "methods": _columns(pairs, ("changed",), places[way]),
+            "differences": _differences(pairs, ("changed",), [("exact", "off")], places[way]),
         }
         for way, pairs in ways.items()
         if pairs

@@ -276,7 +276,9 @@ def _peer_line(completer: Completer, server: LlamaServer, context: int, hole: Ho
     text = server.infill(completer, place, MOST_TOKENS, context)
     snapshot = Snapshot(hole.name, 0, hole.before + hole.after, len(hole.before), "python")
     ruled = finish(place_at(snapshot), text + b"\n", finished=True)
+    # Blanks at a line's end are taken away; before more code they may be what stood there.
+    as_it_comes = text if hole.kind == "inside" else text.rstrip()
     return {
-        NAME: _rounded(judge(hole, text.rstrip(), 0)),
+        NAME: _rounded(judge(hole, as_it_comes, 0)),
         f"{NAME}, our rules": _rounded(judge(hole, ruled.text, ruled.range_end)),
     }
