@@ -11,7 +11,8 @@ environment that decides about devices. Whoever differs in one of these meets at
 
 A file may be left behind by a server that was killed. That is no harm: nobody answers at its
 address, or what answers does not know the secret (`access.ask_in`), and whoever starts a server
-next writes it anew.
+next writes it anew. Of names that nobody comes back to, the next server of any name deletes all
+files, a day after they were last of use.
 
 Not here: connections (`shared`), and the server (`shared_server`).
 """
@@ -26,13 +27,24 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock
 
 from server import __version__
 from server.options import Options
-from server.private_files import delete_unfinished, make_private, read_private, write_private
+from server.private_files import (
+    DAY_S,
+    delete_unfinished,
+    is_older,
+    make_private,
+    read_private,
+    write_private,
+)
 
 LONGEST_SOCKET_PATH = 100
 """Bytes: 108 on Linux, 104 on macOS, with the zero at the end."""
+
+ANSWER_S = 1.0
+"""For a connection within this machine."""
 
 _ENVIRONMENT = ("GGML_", "MIDTOKEN_")
 """So begin names of what changes what a server does; others end in `VISIBLE_DEVICES`."""
@@ -97,6 +109,14 @@ class Place:
             with suppress(OSError):
                 Path(address.path).unlink()
 
+    def delete_left(self) -> None:
+        """Delete the files of servers of other names that have ended, or were killed."""
+        with suppress(OSError):
+            for lock in self.folder.glob("*.lock"):
+                if lock != self.lock:
+                    with suppress(OSError):  # somebody has the lock, or it can't be deleted
+                        _delete_if_left(replace(self, name=lock.stem))
+
     def listen(self, token: str, *, port_only: bool = False) -> tuple[socket.socket, Address]:
         """A socket that listens, and its address. Sockets of servers that were killed are deleted.
 
@@ -147,6 +167,37 @@ def place_for(options: Options) -> Place:
     )
     name = hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:16]
     return Place(folder, name, work)
+
+
+def _delete_if_left(place: Place) -> None:
+    """Delete a name's files unless its server runs or has just ended: its log may be wanted.
+
+    Raises OSError, also while a server is being started there.
+    """
+    files = [place._file, place.log]
+    if not all(is_older(path, DAY_S) for path in files):
+        return
+    # Whoever waits for this lock meanwhile sees that the file has gone, and makes a new one.
+    with FileLock(place.lock, timeout=0, mode=0o600):
+        if not _somebody_answers(place.address()):
+            for path in (*place.folder.glob(f"{place.name}-*.sock"), *files, place.lock):
+                path.unlink(missing_ok=True)
+
+
+def _somebody_answers(address: Address | None) -> bool:
+    """Whether there is a server, ours or not, where an address leads to."""
+    if address is None:
+        return False
+    try:
+        if address.path:
+            with socket.socket(socket.AF_UNIX) as asking:
+                asking.settimeout(ANSWER_S)
+                asking.connect(address.path)
+        else:
+            socket.create_connection(("127.0.0.1", address.port), ANSWER_S).close()
+    except (ConnectionRefusedError, FileNotFoundError):
+        return False
+    return True
 
 
 def _folder() -> Path:

@@ -19,6 +19,8 @@ UNFINISHED = ".part"
 HOUR_S = 3600.0
 """A file that is still unfinished after so long was left behind by a process that has ended."""
 
+DAY_S = 24 * HOUR_S
+
 
 def make_private(folder: Path) -> None:
     """Have a folder that only this user sees into. Raises OSError if that is not possible."""
@@ -81,13 +83,20 @@ def write_private(path: Path, *content: bytes | memoryview) -> None:
 
 
 def delete_unfinished(folder: Path) -> None:
-    """Delete what processes that were killed have left in a folder that nobody else writes to.
-
-    The clock may have been set since: what seems to be an hour from the future is as old.
-    """
-    now = time.time()
+    """Delete what processes that were killed have left in a folder that nobody else writes to."""
     with suppress(OSError):
         for path in folder.glob(f"*{UNFINISHED}"):
             with suppress(OSError):
-                if abs(now - path.lstat().st_mtime) > HOUR_S:
+                if is_older(path, HOUR_S):
                     path.unlink()
+
+
+def is_older(path: Path, age_s: float) -> bool:
+    """Whether nobody has written to a file for so many seconds; also if there is none.
+
+    The clock may have been set since: what seems to be an hour from the future is as old.
+    """
+    try:
+        return abs(time.time() - path.lstat().st_mtime) > age_s
+    except FileNotFoundError:
+        return True

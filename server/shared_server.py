@@ -66,6 +66,7 @@ def host(folder: str, name: str, linger: float) -> None:
         try:
             place.announce(address)
             _say_ready()
+            place.delete_left()
             await asyncio.wait({keeping})
         finally:
             place.withdraw(address)

@@ -5,10 +5,12 @@ import json
 import os
 import socket
 import stat
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +18,7 @@ from server import meeting
 from server.meeting import Address, Place, place_for
 from server.option_layers import merge
 from server.options import Options
-from server.private_files import make_private, read_private, write_private
+from server.private_files import DAY_S, make_private, read_private, write_private
 from server.shared import first_message, joined, options_of
 
 TOKEN = "0123456789abcdef" * 4
@@ -185,6 +187,59 @@ async def test_nobody_there(home):
         place.announce(address)
         listening.close()
         assert await joined(place) is None
+
+
+@pytest.fixture
+def left(home):
+    """Places of other models, whose servers were killed two days ago."""
+    others = [place_for(options(model={"name": f"/{name}.gguf"})) for name in "abcd"]
+    for other in others:
+        listening, address = other.listen(TOKEN)
+        listening.close()
+        other.announce(address)
+        other.lock.touch()
+        other.log.write_text("the last words")
+    for path in others[0].folder.iterdir():
+        os.utime(path, (0, time.time() - 2 * DAY_S))
+    return others
+
+
+def named(place: Place) -> set[str]:
+    """What there is of a place, by the ends of names."""
+    return {path.suffix for path in place.folder.glob(f"{place.name}*")}
+
+
+def test_what_killed_servers_have_left(home, left):
+    """The next server deletes it, and leaves its own."""
+    mine = place_for(Options())
+    listening, address = mine.listen(TOKEN)
+    mine.announce(address)
+    mine.log.touch()
+    mine.lock.touch()
+    os.utime(mine.log, (0, 0))
+    mine.delete_left()
+    listening.close()
+
+    assert [named(place) for place in left] == [set()] * 4
+    assert named(mine) == {".json", ".lock", ".log", ".sock"}
+
+
+@pytest.mark.parametrize("port_only", [False, True])
+def test_what_is_in_use_stays(home, left, port_only):
+    """A server that has nothing to say, one that is being started, and a log of today."""
+    running, starting, ended, killed = left
+    listening, address = running.listen(TOKEN, port_only=port_only)
+    running.announce(address)
+    os.utime(running.folder / f"{running.name}.json", (0, 0))
+    (ended.folder / f"{ended.name}.json").unlink()
+    ended.log.touch()
+    with listening, FileLock(starting.lock):
+        place_for(Options()).delete_left()
+
+    assert named(running) >= {".json", ".lock", ".log"}
+    assert named(starting) == {".json", ".lock", ".log", ".sock"}
+    assert named(ended) == {".lock", ".log", ".sock"}
+    assert named(killed) == set()
 
 
 async def test_somebody_elses_port(home):

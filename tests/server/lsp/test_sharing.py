@@ -4,11 +4,16 @@ import asyncio
 import json
 import os
 import signal
+import sys
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from server import shared
+from server.meeting import place_for
+from server.options import Options
+from server.shared import NotShared
 from tests.server.lsp.client import PATIENCE_S, Client
 from tests.server.lsp.conftest import settings, start_process
 from tests.server.lsp.editors import NEOVIM_12
@@ -115,6 +120,67 @@ async def test_the_server_is_killed(home, tiny_file, endless):
     async with proxies("--shared") as [(client, _)]:
         await begin(client, tiny_file())
         assert servers(home) != [server]
+
+
+HOLDING = """
+import sys, time
+from filelock import FileLock
+with FileLock(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+"""A process that has begun to start a server, and does not come to an end."""
+
+
+@asynccontextmanager
+async def holding(lock: Path):
+    """A process that holds a lock."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", HOLDING, str(lock)), stdout=PIPE
+    )
+    try:
+        assert await process.stdout.readline() == b"held\n"
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@pytest.fixture
+def starts(monkeypatch) -> list[str]:
+    """The names for which a server was started; it can be joined at once, and does nothing."""
+    started = []
+
+    async def joined(place):
+        return (None, None) if place.name in started else None
+
+    monkeypatch.setattr(shared, "joined", joined)
+    monkeypatch.setattr(shared, "start", lambda place, _: started.append(place.name))
+    return started
+
+
+async def test_who_starts_the_server_is_killed(home, starts):
+    """Whoever waits for the lock gets it then, and starts the server."""
+    place = place_for(Options())
+    async with holding(place.lock) as process:
+        waiting = asyncio.to_thread(asyncio.run, shared._started(place, 0))
+        waiting = asyncio.ensure_future(waiting)
+        await asyncio.sleep(0.2)
+        assert starts == []
+        process.kill()
+        assert await waiting == (None, None)
+    assert starts == [place.name]
+
+
+async def test_who_starts_the_server_is_stuck(home, starts, monkeypatch):
+    """It is waited for as long as a start may take; then an editor has a server of its own."""
+    place = place_for(Options())
+    monkeypatch.setattr(shared, "START_S", 0.2)
+    async with holding(place.lock):
+        with pytest.raises(NotShared, match="is locked by a process that is stuck"):
+            await shared._started(place, 0)
+    assert starts == []
 
 
 async def test_the_server_is_told_to_end(home, tiny_file, endless):
