@@ -1,7 +1,9 @@
 """Tokens: where they are read from, who is let in, and servers that are not ours."""
 
 import asyncio
+import hmac
 import os
+from contextlib import nullcontext
 
 import pytest
 
@@ -131,6 +133,35 @@ async def test_refused(line):
         await admission(TOKEN)(reader, writer)
     assert TOKEN.decode() not in str(refused.value)
     assert writer.data == b""
+
+
+@pytest.mark.parametrize("given", [TOKEN, b"x", TOKEN[:-1], TOKEN[:-1] + b"x", b"y" * 1024])
+@pytest.mark.parametrize("says", [True, False])
+async def test_compared_in_constant_time(monkeypatch, given, says):
+    """One comparison decides, whose time depends neither on the bytes nor on the length."""
+    compared = []
+    monkeypatch.setattr(hmac, "compare_digest", lambda *both: compared.append(both) or says)
+    reader, writer = connected()
+    reader.feed_data(authorization(given))
+
+    with nullcontext() if says else pytest.raises(Refused, match="the token is wrong"):
+        await admission(TOKEN)(reader, writer)
+    [(one, other)] = compared
+    assert len(one) == len(other)
+    assert (one == other) == (given == TOKEN)
+
+
+@pytest.mark.parametrize("says", [True, False])
+async def test_proofs_are_compared_in_constant_time(monkeypatch, says):
+    """The same on an editor's side: nobody finds a proof byte by byte."""
+    compared = []
+    monkeypatch.setattr(hmac, "compare_digest", lambda *both: compared.append(both) or says)
+    reader, writer = connected()
+    reader.feed_data(b"Midtoken-Proof: 00\r\n" + access.WELCOME)
+
+    with nullcontext() if says else pytest.raises(EngineError, match="no server of midtoken's"):
+        await ask_in(reader, writer, TOKEN)
+    assert len(compared) == 1
 
 
 async def test_without_a_token():
