@@ -1,7 +1,9 @@
 """What became of suggestions: counting, the file, the command."""
 
 import json
+import os
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -108,6 +110,27 @@ class TestFile:
         stats.add({DAY: {"c": Counted(shown=2)}}, file)
 
         assert stats.read(file) == {DAY: {"c": Counted(shown=2)}}
+
+    def test_on_the_disk_before_in_place(self, file, monkeypatch):
+        """A power cut leaves the old counts or the new ones: the content is flushed, then named."""
+        stats.add({DAY: {"c": Counted(1)}}, file)
+        done, fsync, rename = [], os.fsync, Path.replace
+
+        def flush(descriptor: int) -> None:
+            done.append(("flushed", os.fstat(descriptor).st_ino))
+            fsync(descriptor)
+
+        def put(path: Path, target: Path) -> Path:
+            done.append(("put in place", path.stat().st_ino))
+            return rename(path, target)
+
+        monkeypatch.setattr(os, "fsync", flush)
+        monkeypatch.setattr(Path, "replace", put)
+        stats.add({DAY: {"c": Counted(2)}}, file)
+
+        number = file.stat().st_ino
+        assert done == [("flushed", number), ("put in place", number)]
+        assert stats.read(file)[DAY]["c"] == Counted(3)
 
     def test_no_rest(self, file):
         """Writing leaves one file and its lock."""

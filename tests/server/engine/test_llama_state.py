@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.engine import ROOT
+from server.engine import ROOT, state_key
 from server.engine.llama_library import load_library
 from server.engine.llama_load import EngineOptions
 from server.errors import EngineError
@@ -253,7 +253,7 @@ class TestKey:
         assert other.state_key == make_engine().state_key
 
     def test_what_makes_one(self, make_engine, tiny_file, monkeypatch):
-        """The model, how it is run, and the library."""
+        """The model, how it is run, the library, and the version of what is kept."""
         keys = [
             make_engine().state_key,
             make_engine("gemma3").state_key,
@@ -263,6 +263,8 @@ class TestKey:
         monkeypatch.setattr("llama_cpp.__version__", "0.0.0")
         keys.append(make_engine().state_key)
         monkeypatch.setattr(load_library(), "llama_print_system_info", lambda: b"another")
+        keys.append(make_engine().state_key)
+        monkeypatch.setattr(state_key, "FORMAT", state_key.FORMAT + 1)
         keys.append(make_engine().state_key)
 
         assert len(set(keys)) == len(keys)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from healing.vocabulary import TokenKind, Vocabulary, byte_level_alphabet
 from server.engine import table_cache
+from server.engine import tables as tables_module
 from server.engine.gguf import StringArray, read_metadata
 from server.engine.spelling import byte_level_vocabulary
 from server.engine.tables import build_tables, load_tables, resolve_merges
@@ -340,6 +341,19 @@ class TestCache:
         table_cache.store(toy, block, table_cache.Entry({"model": "x"}, {}), folder, 1)
 
         assert load_tables(toy, folder).pretokenizer == "qwen2"
+
+    def test_entries_of_another_version(self, toy, tmp_path, monkeypatch):
+        """Each version has its own; none reads or replaces another's."""
+        folder = tmp_path / "cache"
+        built = load_tables(toy, folder)
+        (ours,) = folder.iterdir()
+        content = ours.read_bytes()
+        monkeypatch.setattr(tables_module, "FORMAT", tables_module.FORMAT + 1)
+        monkeypatch.setattr(tables_module, "_unpack", None)
+
+        assert same(load_tables(toy, folder), built)
+        assert ours.read_bytes() == content
+        assert len(list(folder.iterdir())) == 2
 
     def test_home_decides_the_folder(self, tmp_path, monkeypatch):
         """`MIDTOKEN_HOME` moves the cache, too."""
