@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from server import __version__
-from server.errors import DocumentError
+from server.engine.llama_library import load_library
+from server.errors import DocumentError, EngineError
 from server.models.files import sha256_of
 
 FORMAT = 1
@@ -127,7 +129,20 @@ def machine() -> dict[str, object]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "llama_cpp_python": version("llama-cpp-python"),
+        "llama_cpp_features": _features(),
     }
+
+
+def _features() -> list[str]:
+    """What llama.cpp was built to use, as AVX2; empty where it can't be loaded.
+
+    Builds for any machine and for this very one differ more than processors do.
+    """
+    try:
+        said = load_library().llama_print_system_info()
+    except EngineError:
+        return []
+    return re.findall(r"(\w+) = 1\b", (said or b"").decode(errors="replace"))
 
 
 def processor() -> str:

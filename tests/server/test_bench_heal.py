@@ -237,6 +237,16 @@ class TestResults:
         assert Results.open(path, {"seed": 0}).found == {("task", "group", 3): {"a": 1}}
         assert sum("settings" in line for line in path.read_text().splitlines()) == 2
 
+    def test_machine(self, tmp_path):
+        """The machine is described with the build of llama.cpp, which figures depend on."""
+        path = tmp_path / "results.jsonl"
+        Results.open(path, {})
+        machine = json.loads(path.read_text())["machine"]
+
+        assert machine["cores"] >= 1
+        assert all(name.isupper() or name[-1].isdigit() for name in machine["llama_cpp_features"])
+        assert machine["llama_cpp_features"]
+
     def test_torn(self, tmp_path):
         """A last line that was cut off is left out, and the next result stands by itself."""
         path = tmp_path / "results.jsonl"
