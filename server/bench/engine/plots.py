@@ -46,6 +46,8 @@ def _step(figures: JSON, path: Path) -> list[Path]:
 
 def _batches(sizes: JSON, path: Path) -> list[Path]:
     figure, [axes] = panels(5, 3.6)
+    from matplotlib.ticker import LogLocator
+
     tokens = [int(size) for size in sizes]
     names = {"steps": "one by one", "tree": "tree", "chain": "chain"}
     for number, (way, name) in enumerate(names.items()):
@@ -53,6 +55,9 @@ def _batches(sizes: JSON, path: Path) -> list[Path]:
         axes.plot(tokens, medians, marker="o", label=name, color=("#b0b0b0", *COLOURS)[number])
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
+    axes.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
     axes.set_xticks(tokens, [str(size) for size in tokens])
     axes.set_xlabel("tokens")
     axes.set_ylabel("ms")
