@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.server.command import REPOSITORY
-from tests.server.lsp.client import Client
+from tests.server.lsp.client import AUTOMATIC, Client
 from tests.server.lsp.conftest import own_server, settings, start_process
 from tests.server.lsp.editors import NEOVIM_12
 
@@ -81,18 +81,23 @@ async def test_two_servers_on_one_cache(tiny_file, tmp_path, monkeypatch):
         completion={"contextTokens": 400},  # the same prompt, however fast the machine seems to be
     )
 
-    async def begun(client: Client) -> list[str]:
+    async def begun(client: Client) -> tuple[list[str], int]:
+        """The suggestions, and the tokens of the first one's prompt that were not read."""
         client.settings = None
         await client.begin(NEOVIM_12, warm)
         await client.ready()
         for name in "ab":
             client.open((tmp_path / f"{name}.py").as_uri(), text)
-        uris = [(tmp_path / f"{name}.py").as_uri() for name in "ab"]
-        found = [await client.inline(uri, (30, 8)) for uri in uris]
-        return [item["insertText"] for items in found for item in items]
+        first, second = [(tmp_path / f"{name}.py").as_uri() for name in "ab"]
+        found = await client.inline(first, (30, 8), AUTOMATIC)
+        report = await client.request(
+            "workspace/executeCommand", {"command": "midtoken.showReport", "arguments": []}
+        )
+        found += await client.inline(second, (30, 8), AUTOMATIC)
+        return [item["insertText"] for item in found], report["tokens"]["reused"]
 
     async with own_server() as (one, first), own_server() as (other, second):
-        shown = await asyncio.gather(begun(one), begun(other))
+        (shown, cold), (others, _) = await asyncio.gather(begun(one), begun(other))
         for process in (first, second):
             process.send_signal(signal.SIGTERM)
         assert await first.wait() == await second.wait() == 0
@@ -101,7 +106,9 @@ async def test_two_servers_on_one_cache(tiny_file, tmp_path, monkeypatch):
     assert {path.suffix for path in kept} == {".state"}
 
     async with own_server() as (third, process):
-        assert shown == [await begun(third)] * 2
+        again, warm = await begun(third)
+        assert shown == others == again
+        assert (cold < 2, warm > 100) == (True, True)
         assert len(list((tmp_path / "home" / "cache" / "states").iterdir())) >= len(kept)
 
 
