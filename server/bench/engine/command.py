@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import click
@@ -75,6 +76,7 @@ def run_engine(options: EngineBenchArguments) -> None:
     def work(completers: list[Completer]) -> dict[str, Any]:
         return _measure(path, engine, amounts, options["seed"], program, completers)
 
+    started = monotonic()
     figures = interruptible(work)
     settings = {
         "model": path.name,
@@ -85,7 +87,8 @@ def run_engine(options: EngineBenchArguments) -> None:
         "context_size": engine.n_ctx,
         "threads": engine.threads,
     }
-    report = {"settings": settings, "machine": machine(), "figures": figures}
+    seconds = round(monotonic() - started)
+    report = {"settings": settings, "machine": machine(), "seconds": seconds, "figures": figures}
     tables = markdown(report)
     (folder / "engine.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (folder / "engine.md").write_text(tables, encoding="utf-8")

@@ -99,7 +99,7 @@ def all_tasks(completer: Completer, cuts: int, seed: int, context: int) -> list[
         Task("lines", max(1, cuts * 3 // 4), holes, partial(_lines, completer, context)),
         Task(
             "rewrites",
-            max(1, cuts // 4),
+            few,
             {"line": _of_kind("line", seed + 1)},
             partial(_rewrites, completer, context),
         ),
