@@ -8,14 +8,25 @@ from hypothesis import strategies as st
 
 from server.errors import GrammarError
 from server.grammar.gbnf import gbnf_to_lark
+from server.grammar.grammar_mask import GrammarMask
 from server.grammar.json_schema import compile_schema
 from server.grammar.kept import KeptStates
 from server.grammar.ladder import climb
 from server.grammar.languages import LADDERS
 from server.grammar.state import SyntaxState, compile_grammar
 from tests.fuzz.havoc import damaged, that_ends
+from tests.server import test_ban_masks
 from tests.server.documents import texts
+from tests.server.grammar import test_mask
 from tests.server.grammar.test_hostile_windows import AFTER, HEADS, PIECES
+
+OTHERS = [
+    test_mask.TestWhatMayCome().test_brute_force,
+    test_mask.TestEnds().test_brute_force,
+    test_mask.test_a_twin_has_no_consequences,
+    test_ban_masks.test_a_mask_as_if_it_had_not_been_written,
+]
+"""Properties that have their place elsewhere."""
 
 languages = st.sampled_from(sorted(LADDERS))
 code = st.lists(st.sampled_from([*PIECES, *HEADS[:-2], *AFTER]), max_size=10).map("".join)
@@ -66,6 +77,40 @@ def test_states(language, before, edited, after):
         same(state, fresh, after)
         state.rollback(state.feed(after))
         same(state, fresh, after)
+
+
+def mask_of(language: str, before: bytes, after: bytes, inside: bool) -> GrammarMask | None:
+    """The mask of a request, if any rung of the ladder holds."""
+    standing = climb(KeptStates(), "d", language, LADDERS[language], before)
+    return None if standing.state is None else GrammarMask(standing, [after], inside=inside)
+
+
+@given(languages, sources, sources, st.booleans(), st.lists(sources, max_size=5), st.data())
+def test_masks(language, before, after, inside, written, data):
+    """What is allowed can be written; taken back, it is as if it had never been."""
+    with that_ends():
+        mask, fresh = (mask_of(language, before, after, inside) for _ in range(2))
+        if mask is None or fresh is None:
+            return
+        text = b""
+        for piece in written:
+            fits = mask.fitting(piece)
+            assert mask.twin().allows(piece[:fits])
+            assert mask.allows(piece) == (fits == len(piece))
+            mask.may_end()
+            mask.push(piece[:fits])
+            text += piece[:fits]
+        kept = data.draw(st.integers(0, len(text)))
+        mask.fits(len(text))
+        mask.back(kept)
+        fresh.push(text[:kept])
+
+        slow = [one.report().reason for one in (mask, fresh)]
+        assert not any("left the grammar" in (reason or "") for reason in slow)
+        if not any("checked no further" in (reason or "") for reason in slow):
+            for question in (b"", after, *written):
+                assert mask.fitting(question) == fresh.fitting(question)
+            assert set(mask.fits(kept).lengths) <= set(range(kept + 1))
 
 
 def compiled(name: str, lark: str, text: bytes) -> None:
