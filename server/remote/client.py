@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from server import __version__
 from server.address import is_loopback
 from server.errors import Cancelled, EngineError, RemoteError
+from server.remote.echoes import texts_in, without
 from server.remote.events import events
 from server.remote.keys import Key
 
@@ -56,6 +57,8 @@ class Client:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._cancelled = False
+        self._sent: list[str] = []
+        """Texts in the last request."""
 
     def twin(self) -> "Client":
         """The same address for another thread, which is stopped by itself."""
@@ -102,7 +105,7 @@ class Client:
         self, method: str, path: str, body: Mapping[str, object] | None
     ) -> Iterator[http.client.HTTPResponse]:
         headers = {"User-Agent": f"midtoken/{__version__}", "Accept": "*/*"}
-        data = None
+        data, self._sent = None, [*texts_in(body)]
         if body is not None:
             data = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
@@ -221,8 +224,8 @@ class Client:
         )
 
     def shown(self, text: str) -> str:
-        """A text of the engine's for a message: one line, short, without the key."""
-        hidden = text if self._key is None else self._key.hide_in(text)
+        """A text of the engine's for a message: one line, short, without the key and our text."""
+        hidden = without(text if self._key is None else self._key.hide_in(text), self._sent)
         line = " ".join("".join(c if c.isprintable() else " " for c in hidden).split())
         return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
 

@@ -69,6 +69,8 @@ class FakeEngine:
     models: list[dict[str, Any]] | None = None
     refusal: tuple[int, Any, dict[str, str]] | None = None
     """Status, body and headers for every completion."""
+    echoes: bool = False
+    """Whether it splits no text, and repeats it in what it says of that."""
     refuses_forms: bool = False
     """Whether a completion with a pattern is a bad request."""
     goes_on: bool = False
@@ -149,6 +151,9 @@ def _handler(engine: FakeEngine) -> type[BaseHTTPRequestHandler]:
                 return self.send(200, {"object": "list", "data": listed})
             if self.path == "/version" and engine.kind == "vllm" and engine.version:
                 return self.send(200, {"version": engine.version})
+            if self.path == "/tokenize" and engine.echoes and body:
+                wrong = {"loc": ["body", "prompt"], "msg": "no", "input": body["prompt"]}
+                return self.send(422, {"detail": [wrong]})
             if self.path == "/tokenize" and engine.kind == "vllm" and body:
                 # Special tokens in the text are found, as Hugging Face's tokenizers do.
                 found = tokenizer().encode(body["prompt"], add_special_tokens=False)

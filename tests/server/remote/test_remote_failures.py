@@ -1,5 +1,6 @@
 """What goes wrong between here and an engine: one sentence, a remedy, and no key in it."""
 
+import doctest
 import json
 import logging
 import socket
@@ -8,18 +9,23 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from server.completion_options import CompletionOptions
 from server.errors import Cancelled, EngineError, RemoteError
 from server.option_sections import RemoteSection
+from server.remote import echoes
 from server.remote.client import Client, message_of
 from server.remote.completer import load_remote
+from server.remote.echoes import LEAST, texts_in, without
 from server.remote.keys import Key
 from server.snapshot import Snapshot
 
 SECRET = "sk-very-secret-1234"
 PLAIN = CompletionOptions(grammar="off")
 AT = Snapshot("a.py", 0, b"    retu", 8, "python")
+texts = st.text("ab\n'\"\\é", max_size=40)
 
 
 def failure_of(work):
@@ -209,6 +215,43 @@ class TestConnections:
         engine = serve(error_after=6)
         message = failure_of(lambda: ask(engine).complete(AT, PLAIN))
         assert message == f"{engine.url} failed (out of memory): see its own log"
+
+
+class TestTexts:
+    """Messages go into logs, where no text of documents belongs."""
+
+    def test_an_engine_repeats_what_it_was_sent(self, serve, ask, caplog):
+        """As FastAPI does with a request that it does not take."""
+        caplog.set_level(logging.DEBUG)
+        engine = serve()
+        completer = ask(engine, tokenizer="")
+        engine.echoes = True
+        text = b"my_password = 'this, very secret'\n\tprint(my_password)\n    retu"
+        message = failure_of(
+            lambda: completer.complete(Snapshot("a.py", 0, text, len(text), "python"), PLAIN)
+        )
+        assert "does not take the request (422: " in message
+        assert "(your text)" in message
+        for word in ("password", "secret", "print"):
+            assert word not in message + caplog.text
+
+    @given(texts, texts, texts)
+    def test_nothing_long_is_left(self, before, sent, after):
+        """However it is quoted; what is not repeated stays."""
+        forms = (sent, json.dumps(sent)[1:-1], repr(sent)[1:-1])
+        for form in forms:
+            shown = without(before + form + after, [sent])
+            for at in range(len(form) - LEAST + 1):
+                assert form[at : at + LEAST] not in shown
+        if not any(before[at : at + LEAST] in form for at in range(len(before)) for form in forms):
+            assert without(before, [sent]) == before
+
+    def test_what_is_no_text(self):
+        """The model's name is told; so are examples in the docstrings."""
+        body = {"model": "Qwen", "prompt": [1, 2], "structured_outputs": {"regex": "a.*"}, "n": "b"}
+        assert [*texts_in(body)] == ["a.*", "b"]
+        assert [*texts_in(None)] == []
+        assert doctest.testmod(echoes).failed == 0
 
 
 class TestAddresses:

@@ -189,14 +189,16 @@ class TestSettings:
 
 class TestSecrets:
     @pytest.mark.parametrize("name", ["/w/.env", "file:///w/.env.local", "file:///w/%2Eenv"])
-    def test_files_of_secrets_stay_here(self, serve, ask, name):
-        """Nobody is asked about them, and the report says why nothing comes."""
+    @pytest.mark.parametrize("tokenizer", ["file", "engine"])
+    def test_files_of_secrets_stay_here(self, serve, ask, name, tokenizer):
+        """Nobody is asked about them, not even for tokens; the report says why nothing comes."""
         engine = serve()
-        snapshot = Snapshot(name, 0, b"KEY=abc", 7, "plaintext")
-        completion = ask(engine).complete(snapshot)
+        completer = ask(engine, **({"tokenizer": ""} if tokenizer == "engine" else {}))
+        before = len(engine.requests)
+        completion = completer.complete(Snapshot(name, 0, b"KEY=abc", 7, "plaintext"))
         assert not completion.items
         assert any("files of secrets" in note for note in completion.notes)
-        assert not engine.completions
+        assert engine.requests[before:] == []
 
     def test_links_to_them(self, serve, ask, tmp_path):
         (tmp_path / ".env").write_text("KEY=abc")
