@@ -1,5 +1,6 @@
-"""requirements.txt: everything that our own runs install, in one version, with sums."""
+"""What our own runs install: everything in one version, and only files that have a sum."""
 
+import json
 import re
 import tomllib
 
@@ -45,3 +46,29 @@ def test_what_those_need_is_there():
     lines = [line for group in groups() for line in group.lines]
 
     assert needed(lines).keys() <= PINS.keys()
+
+
+def test_our_runs_install_only_what_has_a_sum():
+    """`make` gives pip sums to check, or has it fetch nothing; `make lock` is about new ones."""
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8").replace("\\\n", " ")
+    recipes = re.sub(r"^lock:.*?\n\n", "", makefile, flags=re.MULTILINE | re.DOTALL)
+    installs = [line for line in recipes.splitlines() if "pip install" in line]
+
+    assert len(installs) > 3
+    for line in installs:
+        checked = "--require-hashes" in line and "--requirement" in line
+        assert checked or ("--no-deps --no-build-isolation --editable ." in line), line
+
+
+def test_packages_of_the_extension_have_sums():
+    """npm installs what the lock file says, and runs no script of it."""
+    folder = REPOSITORY / "editors/vscode"
+    lock = json.loads((folder / "package-lock.json").read_text("utf-8"))
+    packages = [entry for path, entry in lock["packages"].items() if path]
+
+    assert len(packages) > 100
+    assert [one for one in packages if not one["integrity"].startswith("sha512-")] == []
+    assert "ignore-scripts=true" in (folder / ".npmrc").read_text("utf-8").splitlines()
+    commands = re.findall(r'npm\("(\w+)"', (folder / "build.py").read_text("utf-8"))
+    assert "ci" in commands
+    assert not {"install", "i", "add", "update"} & {*commands}
