@@ -258,6 +258,17 @@ class TestCommand:
         for label in ("keystrokes saved", "without the model", "event loop", "waiting shortened"):
             assert label in " ".join(result.out.decode().split())
 
+    def test_home(self, tiny_file, tmp_path):
+        """The server neither knows what others have left in its home, nor leaves anything there."""
+        path, home = tmp_path / "a.py", tmp_path / "home"
+        path.write_text(FUNCTION + "\n")
+        options = ("--model", tiny_file(), "--threads", 1, "--context-size", 1024, "--fast", 100)
+        environment = {"MIDTOKEN_HOME": str(home)}
+        result = run_process("bench", "typing", path, "--keys", 5, *options, env=environment)
+
+        assert result.code == 0
+        assert not (home / "cache").exists()
+
     def test_both(self, tiny_file, tmp_path):
         """With the peer, both are beside each other, and everything is written down."""
         path = tmp_path / "a.py"

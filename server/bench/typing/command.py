@@ -6,12 +6,14 @@ come, so figures differ a little from run to run. What is not here: the replay a
 
 import asyncio
 import json
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -33,6 +35,7 @@ from server.bench.typing.typist import Typist
 from server.bench.typing.workspace import KEY, Workspace, check_length, laid_out
 from server.client import ServerClient
 from server.completion import engine_options_of, model_path
+from server.confidence import own_table
 from server.engine.llama_load import usable_cores
 from server.errors import UsageError
 from server.snapshot import language_of
@@ -163,11 +166,25 @@ async def _midtoken(
         "grammar": {"mode": options["grammar"]},
         **settings,
     }
-    environment = workspace.environment if workspace else None
-    async with await ServerClient.start(environment=environment) as client:
-        await client.initialize(whole, workspace.uri if workspace else None)
-        await client.ready(LOADING_S)
-        yield Midtoken(client, cancel=options["cancel"])
+    with _home(workspace) as environment:
+        async with await ServerClient.start(environment=environment) as client:
+            await client.initialize(whole, workspace.uri if workspace else None)
+            await client.ready(LOADING_S)
+            yield Midtoken(client, cancel=options["cancel"])
+
+
+@contextmanager
+def _home(workspace: Workspace | None) -> Iterator[Mapping[str, str]]:
+    """Our server's environment: what it remembers goes with it, and what it knew before is away.
+
+    Else its prompts would be as large as the speed that was learned while the machine was busy
+    with something else. Only constants that were fitted to the model on this machine are its own.
+    """
+    with TemporaryDirectory(prefix="midtoken-bench-", ignore_cleanup_errors=True) as scratch:
+        home = workspace.home if workspace else Path(scratch)
+        if own_table().is_file():
+            shutil.copy(own_table(), home / own_table().name)
+        yield {"MIDTOKEN_HOME": str(home)}
 
 
 @asynccontextmanager

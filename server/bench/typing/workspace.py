@@ -12,7 +12,7 @@ is not here: typing (`replay`), and what a server makes of a workspace (`server.
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,11 +55,6 @@ class Workspace:
     def uri(self) -> str:
         """The address of the folder."""
         return self.folder.as_uri()
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """What keeps a server from leaving anything where it usually keeps it."""
-        return {"MIDTOKEN_HOME": str(self.home)}
 
     def opened(self, source: Source, text: str) -> str:
         """A file is opened, with its holes; returns its address."""
