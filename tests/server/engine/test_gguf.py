@@ -1,6 +1,7 @@
 """Tests of the reader of model files: what `gguf` writes is read back, and damage has one name."""
 
 import struct
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -256,6 +257,30 @@ class TestDamage:
         """Each kind of damage is said, with the file's name and what to do."""
         with pytest.raises(ModelError, match=f"some.gguf: damaged GGUF header: .*{message}"):
             parse(data + b"\0" * 16, PATH)
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            header(keys=1 << 40),
+            header(keys=0, tensors=1 << 40),
+            header(key(b"k", 8, struct.pack("<Q", 1 << 40))),
+            header(key(b"k", 9, struct.pack("<IQ", 4, 1 << 40))),
+            header(key(b"k", 9, struct.pack("<IQ", 8, 1 << 26))),
+            header(key(b"k", 9, struct.pack("<IQ", 9, 1 << 26))),
+        ],
+        ids=["keys", "tensors", "string", "numbers", "strings", "arrays"],
+    )
+    def test_no_memory_for_what_is_not_there(self, data):
+        """Sizes that lie cost no more than the file has bytes."""
+        tracemalloc.start()
+        try:
+            with pytest.raises(ModelError):
+                parse(data + b"\0" * 1000, PATH)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+        assert most < 1 << 20
 
     def test_same_tensor_twice(self):
         """A tensor's name is unique."""

@@ -242,6 +242,22 @@ class TestCommands:
         )
         assert result.output == "rn fibonacci(n - 1)\n"
 
+    @pytest.mark.parametrize(
+        "more",
+        [(), ("--stream",), ("--candidates", "2"), ("--explain",), ("--json",)],
+        ids=" ".join,
+    )
+    def test_what_a_terminal_obeys_is_not_printed(self, serve, document, tokenizer_json, more):
+        """Text that names the window, colours it, and turns its direction: it ends before that."""
+        engine = serve(wish="    return \x1b]0;mine\x07 \x9b31m \u202e y\n", chunk=1)
+        result = self.run(
+            *("complete", f"{document}:1:9", "--remote", engine.url, "--grammar", "off"),
+            *("--remote-tokenizer", str(tokenizer_json), *more),
+        )
+        assert "rn" in result.output
+        assert "mine" not in result.output
+        assert result.output.replace("\n", "").isprintable()
+
     def test_json(self, serve, document):
         """The report says which engine it was, and that it is elsewhere."""
         engine = serve()
