@@ -181,7 +181,7 @@ def inline_items(
 def menu_items(
     document: Document, snapshot: Snapshot, completion: Completion, client: Client
 ) -> list[types.CompletionItem]:
-    """Entries of a completion menu, in their order; one that would write nothing is left out.
+    """Entries of a completion menu, in their order; one that would write blanks only is left out.
 
     Clients show and filter entries by the word before the cursor, so label and filter text begin
     with it; the edit does not.
@@ -191,7 +191,7 @@ def menu_items(
     for item in completion.items:
         cursor = snapshot.cursor
         text, replaced = _menu_edit(snapshot, item, client)
-        if not text or (text, replaced) in shown:
+        if not text.strip() or (text, replaced) in shown:
             continue
         shown.add((text, replaced))
         line_start = snapshot.text.rfind(b"\n", 0, cursor) + 1

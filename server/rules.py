@@ -204,7 +204,7 @@ def finish(place: Place, generated: bytes, finished: bool) -> Finished:
     kept = place.closers.rstrip(b" \t")
     text = apply("no doubled closers", text, cut_doubled(place.typed, text, kept, place.comment))
     text = apply("closers kept", text, join_closers(place.typed, text, kept, place.comment))
-    if text == kept or not text.strip():
+    if not trim_end(text).removesuffix(kept).strip():
         return nothing("nothing new")
     repeats = repeats_next_line(place.typed + text, place.following)
     if repeats and "repeats what follows" not in place.off:
