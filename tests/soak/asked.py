@@ -57,7 +57,7 @@ def faults_of(asked: Asked, message: dict[str, Any], proven: int, *, leaving: bo
         message: The answer.
         proven: The last message of which it is known that the server had read it by then: it has
             answered that one, or a later one.
-        leaving: Whether the server is told to end, which takes back what is under way.
+        leaving: Whether the server is told to end in any way, which takes back what is under way.
     """
     if ("result" in message) == ("error" in message):
         return ["an answer is either a result or an error"]

@@ -23,9 +23,6 @@ from tests.soak.wishes import WRONG
 END_S = 60.0
 """A server that is told to end has done so within a second; a busy machine may take longer."""
 
-ANSWERED_ENDS = {"orderly", "hasty", "SIGTERM", "server told"}
-"""Ways to leave in which what is under way may be answered as taken back."""
-
 _WRONG_KEYS = "|".join(re.escape(key) for key, _ in WRONG)
 EXPECTED = re.compile(
     r"(?:midtoken\.\w+: )?(?:"
@@ -122,7 +119,7 @@ class Server:
         """End a connection: `orderly`, `hasty` (without waiting), or as the server knows."""
         self.ends[how] = self.ends.get(how, 0) + 1
         connection.note(f"leaves: {how}")
-        connection.leaving = how in ANSWERED_ENDS
+        connection.leaving = True
         if how in {"orderly", "hasty"} and not connection.has_ended:
             number = connection.send("shutdown")
             if how == "orderly":
@@ -269,7 +266,7 @@ class Shared(Server):
                 process.send_signal(getattr(signal, how))
         elif how.startswith("server") and self.pid is not None:
             for other in self._processes:
-                other.leaving = other.leaving or how in ANSWERED_ENDS
+                other.leaving = True
             with suppress(ProcessLookupError):  # somebody else has ended it
                 os.kill(self.pid, signal.SIGKILL if how == "server killed" else signal.SIGTERM)
         await self.within(process.wait(), END_S, f"ending ({how})")
