@@ -1,6 +1,10 @@
 """`midtoken serve` and `midtoken connect`: options that do not go together or can't be used."""
 
 import socket
+import ssl
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -88,6 +92,60 @@ def test_connect(command, arguments, code, message):
 
     assert message in result.error
     assert result.code == code
+
+
+@contextmanager
+def answering(said: bytes | None, context: ssl.SSLContext | None = None):
+    """A server's address that says something to whoever comes, or nothing, and waits."""
+
+    def serve() -> None:
+        with suppress(OSError):
+            connected, _ = listening.accept()
+            with connected:
+                if context is not None:
+                    connected = context.wrap_socket(connected, server_side=True)
+                if said is not None:
+                    connected.sendall(said)
+                connected.recv(1 << 16)
+                ended.wait(60)
+
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        pool.submit(serve)
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            ended.set()
+
+
+def test_connect_checks_certificates(command, certificate):
+    """One that nobody vouches for is refused, before the token is said; the line tells the way."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*certificate)
+    with answering(b"", context) as address:
+        result = command("connect", address, "--tls", "--token-file", "token")
+
+    assert f"the certificate of {address} is not trusted (self-signed certificate)" in result.error
+    assert "--tls-ca" in result.error
+    assert result.code == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (b"Content-Length: 2\r\n\r\n{}", "does not speak TLS ("),
+        (None, "does not answer within 0 s"),
+    ],
+    ids=["plain", "silent"],
+)
+def test_connect_to_what_does_not_encrypt(command, monkeypatch, said, message):
+    """A server without TLS, and a port where nothing happens."""
+    monkeypatch.setattr("server.connect.PATIENCE_S", 0.3 if said is None else 60.0)
+    with answering(said) as address:
+        result = command("connect", address, "--tls")
+
+    assert f"{address} {message}" in result.error
+    assert result.code == 1
 
 
 def test_a_port_that_is_in_use(command):

@@ -207,8 +207,12 @@ async def test_nothing_can_be_shared(home, tiny_file):
         assert b"a server of its own" in await process.stderr.read()
 
 
-async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch):
-    """A server on all addresses, with its own settings: editors reach it by token and TLS."""
+@pytest.mark.parametrize("encrypted", [True, False], ids=["TLS", "insecure"])
+async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch, encrypted):
+    """A server on all addresses, with its own settings: editors reach it by token and TLS.
+
+    Or by the token alone, where the network is said to be encrypted.
+    """
     token = tmp_path / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)
@@ -219,36 +223,43 @@ async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch)
     )
     serving = await start_process(
         *("--tcp", "0.0.0.0:0", "--token-file", str(token), "--settings", str(team)),
-        *("--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1])),
+        *(("--tls-cert", str(certificate[0])) if encrypted else ("--insecure",)),
+        *(("--tls-key", str(certificate[1])) if encrypted else ()),
+        *("--connections", "1"),
         stderr=PIPE,
     )
+    way = ("--tls-ca", str(certificate[0])) if encrypted else ("--insecure",)
     try:
         said = (await serving.stderr.readline()).decode()
-        assert "with TLS and with a token" in said
+        assert ("with TLS and with a token" if encrypted else "serves, with a token on") in said
         address = f"127.0.0.1:{said.rsplit(':', 1)[1].strip()}"
 
         monkeypatch.setenv("MIDTOKEN_TOKEN", TOKEN)
-        process = await _connecting(address, certificate[0])
+        process = await _connecting(address, *way)
         client = Client(process.stdout, process.stdin)
         client.settings = None
         await client.begin(NEOVIM_12, {})
         await client.ready()
         await works(client)
+        assert "1 editors are connected already" in await _refusal(address, *way)
         process.stdin.close()
         assert await process.wait() == 0
 
         monkeypatch.setenv("MIDTOKEN_TOKEN", TOKEN + "x")
-        process = await _connecting(address, certificate[0])
-        client = Client(process.stdout, process.stdin)
-        await client.until(lambda: bool(client.messages()))
-        assert "the token is wrong" in client.messages()[0]
-        assert await process.wait() == 1
+        assert "the token is wrong" in await _refusal(address, *way)
     finally:
         serving.terminate()
         assert await serving.wait() == 0
 
 
-async def _connecting(address: str, authority: Path) -> asyncio.subprocess.Process:
-    return await start_process(
-        address, "--tls-ca", str(authority), command="connect", stderr=DEVNULL
-    )
+async def _connecting(address: str, *way: str) -> asyncio.subprocess.Process:
+    return await start_process(address, *way, command="connect", stderr=DEVNULL)
+
+
+async def _refusal(address: str, *way: str) -> str:
+    """What an editor that is not let in shows."""
+    process = await _connecting(address, *way)
+    client = Client(process.stdout, process.stdin)
+    await client.until(lambda: bool(client.messages()))
+    assert await process.wait() == 1
+    return client.messages()[0]
