@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from server.hosting import LOCAL_MESSAGE_BYTES
 from tests.server.lsp.client import AnsweredWithError, Client
 from tests.server.lsp.conftest import own_server, settings
 from tests.server.lsp.editors import NEOVIM_12
@@ -179,6 +180,18 @@ async def works_soon(client: Client) -> None:
     """At most the next message is lost."""
     client.notify("$/lost", {})
     await works(client)
+
+
+async def test_longer_than_is_allowed(connect):
+    """Of a message that is too long for any document nothing is waited for; others go on."""
+    client, other = await connect(), await connect()
+    client.send_raw(b"Content-Length: %d\r\n\r\n" % (LOCAL_MESSAGE_BYTES + 1))
+    await client.until(lambda: client.answers[None])
+
+    assert "256 MiB are allowed here" in client.answers[None][0]["error"]["message"]
+    await client.end()
+    assert client.reader.at_eof()
+    await works(other)
 
 
 async def test_other_spellings_of_headers(client):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from server import shared
+from server.hosting import NETWORK_MESSAGE_BYTES
 from server.meeting import place_for
 from server.options import Options
 from server.shared import NotShared
@@ -244,6 +245,13 @@ async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch,
         assert "1 editors are connected already" in await _refusal(address, *way)
         process.stdin.close()
         assert await process.wait() == 0
+
+        process = await _connecting(address, *way)
+        client = Client(process.stdout, process.stdin)
+        client.send_raw(b"Content-Length: %d\r\n\r\n" % (NETWORK_MESSAGE_BYTES + 1))
+        await client.until(lambda: client.answers[None])
+        assert "64 MiB are allowed here" in client.answers[None][0]["error"]["message"]
+        assert await process.wait() == 1
 
         monkeypatch.setenv("MIDTOKEN_TOKEN", TOKEN + "x")
         assert "the token is wrong" in await _refusal(address, *way)
