@@ -49,14 +49,16 @@ RAW = [
 ]
 
 
-async def test_a_line_for_what_is_wrong():
+@pytest.mark.parametrize("level", ["warning", "debug"])
+async def test_a_line_for_what_is_wrong(level):
     """No tracebacks, which say nothing to a person, and no text of documents."""
     process = await start_process("--stdio", stderr=asyncio.subprocess.PIPE)
     client = Client(process.stdout, process.stdin)
+    client.settings = {"logging": {"level": level}}
     try:
         with pytest.raises(AnsweredWithError):
             await client.request("initialize", {"capabilities": 5})
-        await client.request("initialize", NEOVIM_12.initialize())
+        await client.request("initialize", NEOVIM_12.initialize(client.settings))
         for method, params in REQUESTS:
             with suppress(AnsweredWithError):
                 await client.request(method, params)

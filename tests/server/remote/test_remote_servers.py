@@ -63,6 +63,17 @@ class TestServers:
             assert typed.items[0].text == "onacci(n - 1)"
             assert len(engine.completions) == 1
 
+    @pytest.mark.parametrize("tokenizer", ["file", "engine"])
+    async def test_no_text_is_logged(self, serve, tokenizer_json, caplog, tokenizer):
+        """Neither what goes to the engine nor what comes back, at any level."""
+        caplog.set_level(logging.DEBUG)
+        file = str(tokenizer_json) if tokenizer == "file" else ""
+        async with backend_with(options_of(serve(), tokenizer=file)) as backend:
+            completion = await backend.complete(request(b"password = 1\n    retu"))
+            assert completion.items[0].text == "rn fibonacci(n - 1)"
+        for word in ("password", "retu", "fibonacci"):
+            assert word not in caplog.text
+
     async def test_nothing_is_read_ahead(self, serve, tokenizer_json):
         """An engine that others use is not asked for what nobody wants yet."""
         engine = serve()
