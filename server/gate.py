@@ -111,7 +111,8 @@ class Gate:
                     streams = await opened(connected, self._tls)
                     welcome = await self._admit(*streams)
                 if len(self._inside) >= self._most:
-                    raise Refused(f"{self._most} editors are connected already, which is the limit")
+                    inside = "1 editor is" if self._most == 1 else f"{self._most} editors are"
+                    raise Refused(f"{inside} connected already, which is the limit")
                 self._inside.add(me)
             finally:
                 self._entering.pop(me, None)

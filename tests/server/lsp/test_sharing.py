@@ -242,7 +242,7 @@ async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch,
         await client.begin(NEOVIM_12, {})
         await client.ready()
         await works(client)
-        assert "1 editors are connected already" in await _refusal(address, *way)
+        assert "1 editor is connected already" in await _refusal(address, *way)
         process.stdin.close()
         assert await process.wait() == 0
 
