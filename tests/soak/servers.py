@@ -105,7 +105,9 @@ class Server:
 
     def look_at_line(self, line: str) -> None:
         """Tell of a line of the log that nobody has provoked."""
-        if line and not EXPECTED.fullmatch(line):
+        if line.startswith((" ", "Traceback")):  # a part of what is told of with its last line
+            print(line, file=sys.stderr)
+        elif line and not EXPECTED.fullmatch(line):
             self.tell(f"the log says: {line}")
 
     async def within(self, what: Awaitable[object], seconds: float, doing: str) -> None:
