@@ -78,7 +78,9 @@ class FakeEngine:
     first_s: float = 0.0
     """Seconds before it writes anything, however many requests it has."""
     hold: threading.Event | None = None
-    """Waits for it before it writes anything."""
+    """Waits for it before it writes anything, for ten seconds."""
+    held_out: bool = False
+    """Whether it ever went on by itself after that."""
     breaks_after: int | None = None
     """Characters after which the connection is broken."""
     error_after: int | None = None
@@ -178,7 +180,7 @@ def _handler(engine: FakeEngine) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             try:
                 if engine.hold is not None and not is_probe:
-                    engine.hold.wait(10)
+                    engine.held_out |= not engine.hold.wait(10)
                 if not is_probe:
                     time.sleep(engine.first_s)
                 events = [self.event("x", "length")] if is_probe else self.events(body)

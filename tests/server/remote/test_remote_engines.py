@@ -154,6 +154,7 @@ class TestEnding:
         timer.start()
         with pytest.raises(Cancelled):
             completer.complete(at(b"    retu"), PLAIN)
+        assert not engine.held_out, "it was waited for"
         timer.join()
         with pytest.raises(Cancelled):
             completer.complete(at(b"    retu"), PLAIN)

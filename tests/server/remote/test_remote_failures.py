@@ -149,6 +149,26 @@ class TestConnections:
         assert message.startswith(f"{url} does not speak as expected (")
         assert "()" not in message
 
+    def test_lines_without_an_end(self, monkeypatch):
+        """Of a stream that never ends its line a bounded part is read."""
+        monkeypatch.setattr("server.remote.client.MOST_LINE", 1000)
+        said = b"HTTP/1.1 200 OK\r\n\r\ndata: " + b"x" * 5000
+        with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
+            pool.submit(_say, listening, said)
+            client = Client(f"http://127.0.0.1:{listening.getsockname()[1]}")
+            message = failure_of(lambda: list(client.stream("/v1/completions", {})))
+        assert "sends lines without an end" in message
+
+    def test_an_answer_without_measure(self, monkeypatch):
+        """Of one that is not streamed, too; what is cut off there is no JSON any more."""
+        monkeypatch.setattr("server.remote.client.MOST_ANSWER", 1000)
+        said = b'HTTP/1.1 200 OK\r\n\r\n"' + b"x" * 5000 + b'"'
+        with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor() as pool:
+            pool.submit(_say, listening, said)
+            client = Client(f"http://127.0.0.1:{listening.getsockname()[1]}")
+            message = failure_of(lambda: client.get("/v1/models"))
+        assert "answers with something else than JSON" in message
+
     def test_no_such_host(self):
         message = failure_of(lambda: Client("http://no-such-host.invalid").get("/v1/models"))
         assert "no engine answers at http://no-such-host.invalid" in message
@@ -192,6 +212,7 @@ class TestConnections:
         timer.start()
         with pytest.raises(Cancelled):
             list(client.stream("/v1/completions", {"prompt": [], "max_tokens": 8}))
+        assert not engine.held_out, "it was waited for"
         timer.join()
 
     def test_no_engine(self, serve):

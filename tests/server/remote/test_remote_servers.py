@@ -96,6 +96,15 @@ class TestServers:
             )
             assert len(engine.completions) == 1
             assert engine.paths().count("/v1/models") == 1
+            # As long as the engine wants, instead of the usual second; what it wants is bounded.
+            assert 30 < backend._retry_at - asyncio.get_running_loop().time() <= 60
+
+    async def test_a_rest_without_measure(self, serve, tokenizer_json):
+        """An engine that wants a week is asked again after ten minutes."""
+        engine = serve(refusal=(429, {"error": "slow down"}, {"Retry-After": "604800"}))
+        async with backend_with(options_of(engine, tokenizer=str(tokenizer_json))) as backend:
+            assert await backend.complete(request()) is None
+            assert 300 < backend._retry_at - asyncio.get_running_loop().time() <= 600
 
     async def test_an_engine_comes_back(self, serve, tokenizer_json):
         """After a pause the next request asks for it again, and later ones are answered."""
