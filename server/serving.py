@@ -51,6 +51,15 @@ class TcpOptions:
     connections: int = CONNECTIONS
 
 
+class OpenWriter(StdoutWriter):
+    """Writes while it is open: what is taken back by an `exit` is answered after the end."""
+
+    def write(self, data: bytes) -> None:
+        """Send, unless it is closed."""
+        if not self._stdout.closed:
+            super().write(data)
+
+
 def serve_stdio(source: BufferedReader | None = None) -> None:
     """Serve one editor over standard input and output, until it says exit.
 
@@ -66,7 +75,7 @@ def serve_stdio(source: BufferedReader | None = None) -> None:
 
     async def connection(backend: Backend) -> None:
         server = create_server(backend)
-        server.protocol.set_writer(StdoutWriter(output))
+        server.protocol.set_writer(OpenWriter(output))
         try:
             await server.protocol.read_all(StdinAsyncReader(source or sys.stdin.buffer, reading))
         finally:

@@ -144,3 +144,23 @@ async def test_letting_go_fails():
     finally:
         if process.returncode is None:
             process.kill()
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.2])
+async def test_exit_while_it_works(tiny_file, endless, pause):
+    """An editor that exits without a word of warning: what is under way ends, in silence."""
+    process = await start_process("--stdio", stderr=asyncio.subprocess.PIPE)
+    client = Client(process.stdout, process.stdin)
+    client.settings = None
+    await client.begin(NEOVIM_12, settings(tiny_file(ends=False), **endless))
+    await client.ready()
+    client.open(URI, "class Stop:\n\nself.")
+    for _ in range(3):
+        client.send_inline(URI, (2, 5))
+        client.send("workspace/executeCommand", {"command": "midtoken.openReport"})
+    await asyncio.sleep(pause)
+    client.notify("exit")
+
+    assert await process.stderr.read() == b""
+    assert await process.wait() == 1
+    await client.end()
