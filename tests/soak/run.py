@@ -105,7 +105,8 @@ class Run:
         self.watched = {kind: Watched(made[kind]()) for kind in plan.kinds}
         self._connections: set[Connection] = set()
         self._awake = asyncio.Event()
-        self._present = 0
+        self._present: set[str] = set()
+        """Whoever is in a session and not at rest."""
         self._began = 0.0
 
     @property
@@ -157,20 +158,21 @@ class Run:
         for kind, watched in self.watched.items():
             for number in range(counts.get(kind, 1)):
                 draw = random.Random(f"{self.plan.seed} {kind} {number}")
-                yield self._come_and_go(watched.server, draw, stays=kind == "kept")
+                yield self._come_and_go(f"{kind} {number}", watched.server, draw)
 
-    async def _come_and_go(self, server: Server, draw: random.Random, *, stays: bool) -> None:
+    async def _come_and_go(self, name: str, server: Server, draw: random.Random) -> None:
         """One session after the other, until the task is cancelled."""
         while True:
             await self._awake.wait()
-            self._present += 1
+            self._present.add(name)
             try:
-                await self._session(server, draw, stays=stays)
+                await self._session(name, server, draw)
             finally:
-                self._present -= 1
+                self._present.discard(name)
             await asyncio.sleep(draw.random())
 
-    async def _session(self, server: Server, draw: random.Random, *, stays: bool) -> None:
+    async def _session(self, name: str, server: Server, draw: random.Random) -> None:
+        stays = server.name == "kept"
         connection = await server.open()
         self._connections.add(connection)
         self.sessions += 1
@@ -181,7 +183,7 @@ class Run:
             end = self.now + (math.inf if stays else session)
             while self.now < end and not connection.has_ended and (stays or self._awake.is_set()):
                 if not self._awake.is_set():
-                    await self._rest_with_open_connection(connection, person)
+                    await self._rest_with_open_connection(name, connection, person)
                 await asyncio.sleep(self.plan.pace * await person.act())
             if connection.has_ended and not isinstance(server, Shared):
                 server.tell("the server has ended the connection")
@@ -210,16 +212,18 @@ class Run:
             await connection.ready()
         return Person(draw, connection, self.workspace, settings, models)
 
-    async def _rest_with_open_connection(self, connection: Connection, person: Person) -> None:
+    async def _rest_with_open_connection(
+        self, name: str, connection: Connection, person: Person
+    ) -> None:
         """Close all documents, and wait until work goes on."""
         person.close_all()
         await connection.quiet(self.plan.bound_s)
         connection.offers.clear()
-        self._present -= 1
+        self._present.discard(name)
         try:
             await self._awake.wait()
         finally:
-            self._present += 1
+            self._present.add(name)
 
     async def _rests(self) -> None:
         """Let everybody rest now and then, and look."""
@@ -233,7 +237,8 @@ class Run:
             while self._present and self.now < end:
                 await asyncio.sleep(0.05)
             if self._present:
-                self.tell("somebody does not come to rest")
+                recent = [line for one in self._connections for line in one.recent]
+                self.tell(f"does not come to rest: {', '.join(self._present)}", sorted(recent))
             await asyncio.sleep(SETTLE_S if self.plan.seconds > 60 else 0.3)
             for watched in self.watched.values():
                 self._look_at_rest(watched)
