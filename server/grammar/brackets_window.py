@@ -324,7 +324,7 @@ def _go_on(
         if line > newest:
             newest = line
             places.append(_Place(line, stack))
-        elif start - newest > LONG_LINE and match.lastgroup != "skip":
+        if start - newest > LONG_LINE and match.lastgroup != "skip":
             newest = start
             places.append(_Place(start, stack))
         steps += 1 + (end - position >> 4)

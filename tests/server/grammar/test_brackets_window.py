@@ -143,6 +143,14 @@ def test_a_text_that_is_searched_in_stretches(parts, cut):
             assert bracket_window(text, lexemes, inner) == whole
 
 
+@pytest.mark.parametrize("indentation", [b"", b"  "])
+def test_a_long_line_is_the_same_again(indentation):
+    """A scan that begins at the line finds what one that begins before it has found."""
+    text = b"\n" + indentation + b"x" * 5000 + b"("
+    first, *others = (bracket_window(bytes(bytearray(text)), LEXEMES, {}) for _ in range(3))
+    assert others == [first] * 2
+
+
 @settings(max_examples=200)
 @given(st.lists(texts | st.just(b"x" * 5000), max_size=4), st.integers(1, 20), texts)
 def test_a_long_scan_goes_on_with_the_next_request(parts, most, typed):
