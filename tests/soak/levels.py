@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 BUCKETS = 20
 """The least of each part of a run counts: what is needed for a moment is no growth."""
@@ -14,6 +15,12 @@ WARM_S = 600.0
 MOST_WARMING = 64 << 20
 """A process that was watched for less may still get warm: it meets longer texts and new languages,
 whose grammars take megabytes each."""
+
+MOST_IN_USE = 8 << 20
+"""Bytes: what malloc may have given out more at rest, late in a run than early."""
+
+MOST_PIECES = 100_000
+"""The same of Python's small pieces, which are some 70 bytes each."""
 
 Samples = Sequence[tuple[float, int]]
 """Pairs of seconds and bytes."""
@@ -71,18 +78,33 @@ def growth(samples: Samples) -> float:
     return slope * (last - first)
 
 
-def faults_of(samples: Samples, rests: Sequence[tuple[int, list[str]]]) -> list[str]:
+def faults_of(
+    samples: Samples,
+    rests: Sequence[tuple[int, list[str]]],
+    used: Sequence[tuple[int, int]] = (),
+) -> list[str]:
     """What has grown of a process that should not have.
 
     Args:
         samples: Its memory, since it is warm.
         rests: Threads and open files at each rest since then.
+        used: Bytes from malloc, and Python's pieces, at each rest since then.
     """
     found = []
     grown = growth(samples)
     lived = samples[-1][0] - samples[0][0] if samples else 0.0
     if grown > (MOST_GROWTH if lived >= WARM_S else MOST_WARMING):
         found.append(f"memory has grown by {grown / (1 << 20):.1f} MiB")
+    if len(used) > 3 and lived >= WARM_S:
+        early, late = used[: len(used) // 2], used[len(used) // 2 :]
+        more, pieces = (
+            median(each[which] for each in late) - median(each[which] for each in early)
+            for which in (0, 1)
+        )
+        if more > MOST_IN_USE:
+            found.append(f"{more / (1 << 20):.1f} MiB more are in use at rest")
+        if pieces > MOST_PIECES:
+            found.append(f"Python has {pieces:,.0f} pieces more at rest")
     if len(rests) > 1:
         # Half of the run, for the event loop's pool starts its few threads when they are needed.
         threads_before, files_before = rests[(len(rests) - 1) // 2]

@@ -83,6 +83,8 @@ def _server(run: Run, watched: Watched) -> dict[str, Any]:
             {
                 "seconds": round(rest.at),
                 "mib": round(rest.memory / MIB, 1),
+                "in_use_mib": round(rest.in_use[0] / MIB, 1) if rest.in_use else None,
+                "python_pieces": rest.in_use[1] if rest.in_use else None,
                 "threads": rest.threads,
                 "files": len(rest.files),
             }

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.server.lsp.client import AnsweredWithError
 from tests.server.lsp.editors import EDITORS
-from tests.soak import levels, wishes
+from tests.soak import in_use, levels, wishes
 from tests.soak.asked import INLINE, MENU, MODELS, Asked
 from tests.soak.connection import Connection, Counts
 from tests.soak.person import Person
@@ -64,6 +64,8 @@ class Rest:
     memory: int
     threads: int
     files: list[str]
+    in_use: tuple[int, int] | None
+    """Of the memory: `in_use.told`."""
 
 
 @dataclass
@@ -241,20 +243,21 @@ class Run:
                 self.tell(f"does not come to rest: {', '.join(self._present)}", sorted(recent))
             await asyncio.sleep(SETTLE_S if self.plan.seconds > 60 else 0.3)
             for watched in self.watched.values():
-                self._look_at_rest(watched)
+                await self._look_at_rest(watched)
             self._look_at_files()
             if part < parts:
                 self._awake.set()
 
-    def _look_at_rest(self, watched: Watched) -> None:
-        pid = watched.server.pid
+    async def _look_at_rest(self, watched: Watched) -> None:
+        pid, home = watched.server.pid, self.place.home
         if pid is None:
             return
         with suppress(OSError):
             size = levels.memory(pid)
             if size is not None:
-                found = Rest(self.now, pid, size, levels.threads(pid), levels.open_files(pid))
-                watched.rests.append(found)
+                threads, files = levels.threads(pid), levels.open_files(pid)
+                used = await in_use.told(pid, home) if watched.server.tells_in_use else None
+                watched.rests.append(Rest(self.now, pid, size, threads, files, used))
 
     async def _watch(self) -> None:
         """Each second: memory, late answers, and whether event loops answer."""
@@ -302,6 +305,7 @@ class Run:
             for fault in levels.faults_of(
                 self.warm_samples(watched),
                 [(one.threads, one.files) for one in rests],
+                [one.in_use for one in rests if one.in_use],
             ):
                 self.tell(f"{kind}: {fault}")
 

@@ -57,10 +57,12 @@ class Place:
         }
 
 
-async def started(place: Place, *arguments: str) -> asyncio.subprocess.Process:
-    """A process of `midtoken serve`, talking over pipes."""
+async def started(
+    place: Place, *arguments: str, by: Sequence[str] = ("tests.soak.in_use",)
+) -> asyncio.subprocess.Process:
+    """A process of `midtoken serve`, talking over pipes; by a module and its first arguments."""
     return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "server.cli", "serve", *arguments),
+        *(sys.executable, "-m", *by, *arguments),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -73,6 +75,8 @@ class Server:
     """What all kinds have: a name, the process that has the model, and whom to tell of faults."""
 
     WAYS: tuple[str, ...] = ("orderly",)
+    tells_in_use = True
+    """Whether its process answers `in_use.told`."""
     """How a connection may be ended."""
 
     def __init__(self, name: str, place: Place, told: Told, counts: Counts) -> None:
@@ -229,6 +233,7 @@ class Shared(Server):
         "server told",
     )
     LINGER_S = 1
+    tells_in_use = False
 
     def __init__(self, name: str, place: Place, told: Told, counts: Counts) -> None:
         super().__init__(name, place, told, counts)
@@ -237,7 +242,8 @@ class Shared(Server):
 
     async def open(self) -> Connection:
         """Start a process that passes on; it finds the server or starts it."""
-        process = await started(self.place, "--shared", "--linger", str(self.LINGER_S))
+        linger = ("--linger", str(self.LINGER_S))
+        process = await started(self.place, "--shared", *linger, by=("server.cli", "serve"))
         self._read(process.stderr)
         self.starts += 1
         assert process.stdout is not None

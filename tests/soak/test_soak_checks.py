@@ -235,3 +235,15 @@ def test_lines_of_the_log(tmp_path):
     assert not told
     server.look_at_line("midtoken.backend: the model failed")
     assert told == ["x: the log says: midtoken.backend: the model failed"]
+
+
+def test_memory_in_use():
+    """What is in use late in a run is what was in use early, but for the wave of a moment."""
+    level = [(40 << 20, 400_000), (44 << 20, 480_000)] * 4
+    long = [(0.0, 1), (levels.WARM_S, 1)]
+    assert levels.faults_of(long, [], level) == []
+    rising = [(size + (rest << 22), pieces) for rest, (size, pieces) in enumerate(level)]
+    assert "MiB more are in use" in levels.faults_of(long, [], rising)[0]
+    rising = [(size, pieces + 40_000 * rest) for rest, (size, pieces) in enumerate(level)]
+    assert "pieces more" in levels.faults_of(long, [], rising)[0]
+    assert levels.faults_of(long[:1], [], rising) == []  # it was not warm yet
