@@ -20,11 +20,15 @@ export interface Wish {
   place: Place;
   /** Whether a person has asked for it, by a key or a command. */
   explicit: boolean;
+  /** Whether the window had the focus then, as far as is known. */
+  focused: boolean;
 }
 
 export interface Editor {
-  /** Where the cursor is in the editor that somebody looks at; undefined if there is none. */
+  /** Where the cursor is in the active editor; undefined if there is none. */
   place(): Place | undefined;
+  /** Whether the window has the focus, as far as is known. */
+  isFocused(): boolean;
   /** Have the editor ask now. Ends when it has its answer. */
   ask(explicit: boolean): PromiseLike<unknown>;
   /** The moment in which a change, a move of the cursor or another request would be told. */
@@ -49,7 +53,11 @@ export class Again {
   /** The editor asks. What it asks on our account is as explicit as the request was at first. */
   asked(place: Place, explicit: boolean): Wish {
     const first = this.repeated;
-    const wish = { place, explicit: first && isSame(first.place, place) ? first.explicit : explicit };
+    const wish = {
+      place,
+      explicit: first && isSame(first.place, place) ? first.explicit : explicit,
+      focused: this.editor.isFocused(),
+    };
     this.newest = wish;
     this.unanswered = undefined;
     return wish;
@@ -92,7 +100,10 @@ export class Again {
   }
 
   private isWanted(wish: Wish): boolean {
-    return wish === this.newest && isSame(this.editor.place(), wish.place);
+    // Editors ask by themselves only where somebody types: one that calls its window unfocused even
+    // then does not know, and has not lost the focus since.
+    const isLookedAt = this.editor.isFocused() || !wish.focused;
+    return wish === this.newest && isLookedAt && isSame(this.editor.place(), wish.place);
   }
 
   private async repeat(wish: Wish, explicit: boolean): Promise<void> {

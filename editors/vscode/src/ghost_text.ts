@@ -35,9 +35,10 @@ export class GhostText {
   constructor(log: LogOutputChannel) {
     const editor: Editor = {
       place: () => {
-        const active = window.state.focused ? window.activeTextEditor : undefined;
+        const active = window.activeTextEditor;
         return active && placeOf(active.document, active.selection.active);
       },
+      isFocused: () => window.state.focused,
       // Editors that do not know the argument ask explicitly.
       ask: (explicit) =>
         commands

@@ -9,7 +9,9 @@ function editorAt(place: Place | undefined) {
   const asked: boolean[] = [];
   const editor = {
     at: place,
+    focused: true,
     place: () => editor.at,
+    isFocused: () => editor.focused,
     ask: async (explicit: boolean) => void asked.push(explicit),
     pause: async () => {},
   };
@@ -46,6 +48,18 @@ test("it is not after a change or a move, nor where nobody looks, nor for a newe
   again.asked(HERE, false);
   await again.dropped(old);
   assert.deepEqual(asked, []);
+});
+
+test("it is not when the window has lost the focus, but where it was not said to have it", async () => {
+  for (const focused of [true, false]) {
+    const { editor, again, asked } = editorAt(HERE);
+    editor.focused = focused;
+    const wish = again.asked(HERE, false);
+    editor.focused = false;
+    await again.dropped(wish);
+
+    assert.deepEqual(asked, focused ? [] : [false]);
+  }
 });
 
 test("what is typed in the moment after counts", async () => {

@@ -239,9 +239,22 @@ const actions = {
   },
 };
 
-const tell = (answer) => console.log(JSON.stringify(answer));
 /** An error of playwright, without its log. */
 const brief = (error) => error.message.split("\n")[0];
+
+/** What a reader of a failure asks first: the picture of the window may be out of reach. */
+const facts = () => page.evaluate(() => {
+  const all = (selector) => [...document.querySelectorAll(selector)].map((one) => one.textContent);
+  return {
+    focused: document.hasFocus() && document.querySelector(".monaco-editor.focused") !== null,
+    line: all(".statusbar-item").find((text) => text.startsWith("Ln ")),
+    status: document.querySelector('.statusbar-item [aria-label^="midtoken "]')?.ariaLabel,
+    list: all(".suggest-widget.visible .monaco-list-row .label-name"),
+    notifications: all(".notification-list-item-message"),
+  };
+});
+
+const tell = (answer) => console.log(JSON.stringify(answer));
 
 try {
   await page.goto(url);
@@ -253,7 +266,8 @@ try {
     try {
       tell({ seen: (await actions[name](...values)) ?? null });
     } catch (error) {
-      tell({ error: brief(error) });
+      const seen = await facts().catch(brief);
+      tell({ error: `${brief(error)}; there is ${JSON.stringify(seen)}` });
     }
   }
 } catch (error) {
