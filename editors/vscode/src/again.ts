@@ -40,7 +40,7 @@ export class Again {
   private newest: Wish | undefined;
   /** Asked again now, on our account. */
   private repeated: Wish | undefined;
-  /** Where a dropped request was made again last. */
+  /** Where a request was really made again last: told to ask, an editor need not. */
   private repeatedAt: Place | undefined;
   /** Answered with nothing, for want of a model. */
   private unanswered: Wish | undefined;
@@ -52,10 +52,13 @@ export class Again {
 
   /** The editor asks. What it asks on our account is as explicit as the request was at first. */
   asked(place: Place, explicit: boolean): Wish {
-    const first = this.repeated;
+    const first = isSame(this.repeated?.place, place) ? this.repeated : undefined;
+    if (first) {
+      this.repeatedAt = place;
+    }
     const wish = {
       place,
-      explicit: first && isSame(first.place, place) ? first.explicit : explicit,
+      explicit: first ? first.explicit : explicit,
       focused: this.editor.isFocused(),
     };
     this.newest = wish;
@@ -67,7 +70,6 @@ export class Again {
   async dropped(wish: Wish): Promise<void> {
     await this.editor.pause();
     if (!wish.explicit && this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {
-      this.repeatedAt = wish.place;
       await this.repeat(wish, false);
     }
   }

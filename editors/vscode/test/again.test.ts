@@ -19,11 +19,23 @@ function editorAt(place: Place | undefined) {
 }
 
 test("a request that is dropped where nothing has changed is made again, once", async () => {
-  const { again, asked } = editorAt(HERE);
+  const { editor, again, asked } = editorAt(HERE);
+  editor.ask = async (explicit) => {
+    asked.push(explicit);
+    await again.dropped(again.asked(HERE, explicit));
+  };
   await again.dropped(again.asked(HERE, false));
   await again.dropped(again.asked(HERE, false));
 
   assert.deepEqual(asked, [false]);
+});
+
+test("an editor that did not ask when it was told to is told once more", async () => {
+  const { again, asked } = editorAt(HERE);
+  await again.dropped(again.asked(HERE, false));
+  await again.dropped(again.asked(HERE, false));
+
+  assert.deepEqual(asked, [false, false]);
 });
 
 test("at the next place it is made again, too", async () => {
