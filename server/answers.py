@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from server.bans import BEFORE_BYTES, Bans, SlowPatternError
 from server.blocks import inside_at, line_end_of, restore_line_ends
 from server.confidence import BOLD, Caution, Judged, calibration_of
-from server.decoding import Generation
 from server.engine import ModelInfo
+from server.generation import Generation
 from server.grammar.fit import Fits
 from server.grammar.kept import common_prefix
 from server.grammar.report import GrammarReport

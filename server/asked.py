@@ -13,8 +13,8 @@ from server.bans import Bans
 from server.block_stop import BlockStop
 from server.blocks import inside_at
 from server.completion_options import CompletionOptions
-from server.decoding import Generation
 from server.engine import ModelInfo, TokenEngine
+from server.generation import Generation
 from server.grammar.fit import Fits
 from server.grammar.grammar_mask import GrammarMask
 from server.grammar.languages import ladder_for

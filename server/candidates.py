@@ -26,11 +26,12 @@ from healing.tokenization import Tokenization
 from server.ban_watch import BanWatch
 from server.chain import Chain
 from server.choosing import Chooser, chooser_for
-from server.decoding import Generation, Writing, writing
+from server.decoding import Writing, writing
 from server.drafting import Drafting
 from server.engine import Row, Slot, TokenEngine
 from server.errors import EngineError
 from server.forks import Begun, other_tokens
+from server.generation import Generation
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.retyping import Beside, Healed, exact_healing

@@ -19,13 +19,14 @@ from server.answers import Answer, Other
 from server.asked import begin
 from server.candidates import Candidate, candidates
 from server.completion_options import CompletionOptions
-from server.decoding import Generation, generate
+from server.decoding import generate
 from server.drafting import Drafter, drafter_for
 from server.engine import TokenEngine
 from server.engine.llama import load
 from server.engine.llama_load import EngineOptions, usable_cores
 from server.engine.tables import load_tables
 from server.errors import UnknownVocabularyError
+from server.generation import Generation
 from server.grammar_checks import GrammarChecks
 from server.prompt import Prompt
 from server.prompt_choice import PromptChoice, Site

@@ -6,39 +6,37 @@ something ends the text. What is given back is only what comes after the cursor.
 `writing` is the loop itself. It asks for the logits after each token and leaves it to others how
 they come about: `generate` writes one text, some tokens ahead; `candidates` writes several at once.
 
-Not here: which tokens are re-typed (`retyping`), how one is chosen (`choosing`), what is shown of
-the text (`rules`).
+Not here: which tokens are re-typed (`retyping`), how one is chosen (`choosing`), what is known of
+the text as it grows (`generation`), and what is shown of it (`rules`).
 """
 
 import math
 import re
 import string
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from healing.rows import RowCache
 from healing.sampling import GREEDY, Sampling
 from healing.stitch import Stitch
 from healing.tokenization import Tokenization
 from server.ban_watch import BanWatch
-from server.bans import BanReport
 from server.chain import Chain
 from server.choosing import Choice, Chooser, chooser_for
 from server.drafting import Drafting
 from server.engine import Row, TokenEngine
+from server.generation import Generation, GrowingText
 from server.grammar.mask import Mask
 from server.prompt import Prompt
-from server.report import HealingReport
 from server.retyping import Healed, constrained_healing, exact_healing, no_healing
 from server.watching import Watcher, watched
 
-Writing = Generator[tuple[int, int], Row, "Generation"]
+Writing = Generator[tuple[int, int], Row, Generation]
 """A text that is being written. Yields a token, and how many may come after it, and is sent the
 logits after that token, which it has done with when it yields again."""
 
 METHODS = ("exact", "align", "one", "off")
 """Healing methods, best first. `off` needs a prompt whose hole is at the cursor."""
-
 
 UNWILLING = math.log(0.05)
 """If a grammar refuses the model's favourite and leaves only what the model likes less than this,
@@ -59,42 +57,6 @@ NOTHING_ELSE = "nothing else may come"
 
 _WORD = re.compile(rb"[\w\x80-\xff]+\Z")
 _SIGNS = tuple(sign.encode() for sign in string.punctuation.replace("_", "") + string.whitespace)
-
-
-@dataclass(frozen=True)
-class Generation:
-    """The text that the model wrote after the cursor."""
-
-    text: bytes
-    """Whole, valid characters, line ends as LF."""
-    logprobs: tuple[float, ...]
-    """For every token after the cursor (the first may share its token with typed text): natural
-    log of the model's own probability of it, whatever a grammar refused."""
-    ended: str
-    """`stop token`, `stop rule`, `token limit`, `other wishes` (`UNWILLING`, `OTHER_WISHES`), `ban`
-    if what comes next is banned (`BanReport.note`), or `no fitting token` if the grammar allows
-    none; `unfinished` if more is to come."""
-    healing: HealingReport
-    reused: int
-    """Prompt tokens that were in memory."""
-    prompt: int
-    """Prompt tokens: the head and what was typed, as it was re-typed."""
-    masked: bool = False
-    """Whether all of it was written under a grammar's mask."""
-    drafted: int = 0
-    """Tokens of drafts that were evaluated."""
-    accepted: int = 0
-    """Of them, those that were chosen."""
-    bans: BanReport = field(default_factory=BanReport)
-    """What bans did."""
-    ends: tuple[int, ...] = ()
-    """For every token of `logprobs` that was written: where it ends, in bytes from the start of
-    the text, of which the last ones may have been cut off; 0 or less for what has been typed."""
-
-    def later(self, typed: int) -> "Generation":
-        """What is left when so many bytes of the text have been typed."""
-        ends = tuple(end - typed for end in self.ends)
-        return replace(self, text=self.text[typed:], ends=ends)
 
 
 def generate(
@@ -203,115 +165,79 @@ def writing(
         on_progress: As in `generate`.
         watcher: Is told when the text goes back.
     """
-    healed = first
-    sampling, mask, bans = chooser.sampling, healed.mask, chooser.bans
-    chooser = replace(chooser, mask=mask)
+    healed, sampling, bans = first, chooser.sampling, chooser.bans
+    text = GrowingText(chain, stitch, first, bans)
+    chooser = replace(chooser, mask=text.mask)
+    if text.mask is not None and not sampling.temperature and _is_refused(first, text.mask):
+        return text.so_far(b"", "other wishes")
     token, piece = healed.token, healed.visible
-    prompt_tokens = len(chain)
-    logprobs = [healed.logprob]
-    ends: list[int] = []
-
-    def so_far(text: bytes, ended: str) -> Generation:
-        return Generation(
-            text,
-            tuple(logprobs),
-            ended,
-            first.report,
-            first.reused,
-            prompt_tokens,
-            mask is not None,
-            chain.drafted,
-            chain.accepted,
-            BanReport() if bans is None else bans.report,
-            tuple(ends),
-        )
-
-    def before_ban(piece: bytes, why: str) -> Generation:
-        assert bans is not None
-        left, choices = bans.end_before(piece, why)
-        stitch.back(left)
-        del logprobs[choices:], ends[choices:]
-        return so_far(stitch.finish(), "ban")
-
-    if mask is not None and not sampling.temperature and _is_refused(healed.refused, mask):
-        return so_far(b"", "other wishes")
-    ended = "stop token"
-    told = 0
+    ended, told = "stop token", 0
     while token is not None:
         place = None if bans is None else bans.place_of(piece)
         if bans is not None and bans.is_stuck:
-            return before_ban(piece, "")
+            return text.before_ban(piece, "")
         if bans is not None and place is not None:
-            if not bans.may_go_back() or not engine.info.trees:
-                why = NO_WAY_BACK if bans.may_go_back() else BAN_STAYS
-                return before_ban(piece, why)
-            count = len(logprobs) - 1 - place
-            stitch.back(bans.go_back(place))
-            if mask is not None:
-                mask.back(len(stitch.text))
+            if not bans.may_go_back():
+                return text.before_ban(piece, BAN_STAYS)
+            if not engine.info.trees:
+                return text.before_ban(piece, NO_WAY_BACK)
+            count = text.go_back(place)
             if watcher is not None:
                 watcher.went_back(count + 1 if place else None)
-            del logprobs[place:], ends[place:]
             if not place:
                 if heal is None:
-                    return so_far(b"", "ban")
+                    return text.so_far(b"", "ban")
                 chain.leave()
                 healed = heal(chooser)
                 chain.begin_again(healed.slot)
-                mask, chooser = healed.mask, replace(chooser, mask=healed.mask)
+                text.mask, chooser = healed.mask, replace(chooser, mask=healed.mask)
                 token, piece = healed.token, healed.visible
-                logprobs.append(healed.logprob)
+                text.logprobs.append(healed.logprob)
                 continue
             row = chain.back(count)
         else:
-            if mask is not None:
-                mask.push(piece)
-            if bans is not None:
-                bans.push(piece)
-            grown = stitch.push(piece)
-            ends.append(len(stitch.text))
-            if grown:
-                text = bytes(stitch.text[: stitch.given])
-                shown = text if bans is None else text[: bans.settled]
+            if text.push(piece):
+                shown = text.settled
                 if len(shown) > told:
                     told = len(shown)
-                    on_progress(so_far(shown, "unfinished"))
-                if should_stop(text):
+                    on_progress(text.so_far(shown, "unfinished"))
+                if should_stop(text.whole):
                     ended = "stop rule"
                     break
-            if len(logprobs) >= max_tokens or len(chain) >= engine.info.context_tokens:
+            written = len(text.logprobs)
+            if written >= max_tokens or len(chain) >= engine.info.context_tokens:
                 ended = "token limit"
                 break
-            row = yield token, max_tokens - len(logprobs)
+            row = yield token, max_tokens - written
         choice = chooser(row)
         is_banned = bans is not None and bans.has_refused_here
-        if choice is None and not stitch.text and not is_banned:
-            mask, chooser = None, replace(chooser, mask=None)
+        if choice is None and text.is_empty and not is_banned:
+            text.mask, chooser = None, replace(chooser, mask=None)
             choice = chooser(row)
         if choice is None:
             if is_banned:
-                return before_ban(b"", NOTHING_ELSE)
+                return text.before_ban(b"", NOTHING_ELSE)
             ended = "no fitting token"
             break
         token = choice.token
         piece = b"" if token is None else engine.vocabulary[token]
-        if mask is not None and not sampling.temperature and _is_unwilling(choice):
-            word = _unfinished_word(bytes(stitch.text), mask)
-            if word and not mask.decides:
-                return so_far(stitch.finish().removesuffix(word), "other wishes")
-            if mask.could_end():
+        if text.mask is not None and not sampling.temperature and _is_unwilling(choice):
+            word = _unfinished_word(text.raw, text.mask)
+            if word and not text.mask.decides:
+                return text.ended("other wishes", without=word)
+            if text.mask.could_end():
                 ended = "other wishes"
                 break
         if token is not None:
-            logprobs.append(choice.logprob)
+            text.logprobs.append(choice.logprob)
     if healed.is_banned:
-        return before_ban(b"", NOTHING_ELSE)
-    return so_far(stitch.finish(), ended)
+        return text.before_ban(b"", NOTHING_ELSE)
+    return text.ended(ended)
 
 
-def _is_refused(share: float, mask: Mask) -> bool:
-    """Whether nothing had better be written where so much of the first text was refused."""
-    return share >= OTHER_WISHES and not mask.decides
+def _is_refused(first: Healed, mask: Mask) -> bool:
+    """Whether nothing had better be written where so much of what could come first was refused."""
+    return first.refused >= OTHER_WISHES and not mask.decides
 
 
 def _is_unwilling(choice: Choice) -> bool:

@@ -18,7 +18,7 @@ from healing.alternatives import agree
 from healing.reachable import reachable
 from healing.sampling import log_normaliser
 from server.choosing import Chooser
-from server.decoding import Generation
+from server.generation import Generation
 
 LEAST = 0.1
 """A token with a smaller share of the chosen one's probability begins no other text. The first that

@@ -16,7 +16,7 @@ from server.answers import Answer
 from server.asked import begin
 from server.completer import LEFT_TO_RIGHT, ONE_ONLY, Completer
 from server.completion_options import CompletionOptions
-from server.decoding import Generation
+from server.generation import Generation
 from server.grammar.report import GrammarReport
 from server.option_sections import RemoteSection
 from server.prompt import SUFFIX_SHARE

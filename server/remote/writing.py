@@ -11,7 +11,7 @@ from contextlib import closing
 from healing.sampling import Sampling
 from server.ban_watch import BanWatch
 from server.bans import BanReport
-from server.decoding import Generation
+from server.generation import Generation
 from server.grammar.mask import Mask
 from server.prompt import Prompt
 from server.remote.apis import Ask, Piece
