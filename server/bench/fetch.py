@@ -96,7 +96,11 @@ def _once(name: str, what: str, unpack: Callable[[Path], None]) -> Path:
         except (OSError, ValueError, tarfile.TarError, zipfile.BadZipFile) as error:
             reason = str(error).strip() or "nothing came"
             raise DownloadError(f"{what} could not be fetched: {reason}") from error
-        unpacked.rename(folder)
+        try:
+            unpacked.rename(folder)
+        except OSError:
+            if not folder.exists():  # else another process has been quicker
+                raise
     return folder
 
 

@@ -64,6 +64,15 @@ class TestFetch:
         assert folder == fetch_npm("@a/b", "1") == cache / "npm-@a-b-1"
         assert [path.name for path in folder.rglob("*") if path.is_file()] == ["a.js"]
 
+    def test_two_at_once(self, cache, program):
+        """Another process fetches the same, and is done first: that is taken."""
+        other = f"Path({str(cache)!r}, 'debian-p')"
+        program("apt-get", f"{other}.mkdir(); ({other} / 'theirs').touch(); Path('p.deb').touch()")
+        program("dpkg-deb", "Path(sys.argv[3], 'ours').touch()")
+
+        assert [path.name for path in fetch_debian("p").iterdir()] == ["theirs"]
+        assert [path.name for path in cache.iterdir()] == ["debian-p"]
+
     def test_debian(self, cache, program):
         """A Debian package is unpacked beside the system."""
         program("apt-get", "Path('p_1_all.deb').write_text(' '.join(sys.argv[1:]))")
