@@ -36,10 +36,13 @@ def create_server(backend: Backend, hosting: Hosting = ALONE) -> MidtokenServer:
         server.apply_settings(**{"workspace/configuration": settings})
 
     async def start() -> None:
-        await backend.start(server.model_options)
+        if not server.has_left:
+            await backend.start(server.model_options)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
+        if server.has_left:
+            return
         backend.listeners.add(server.tell_status)
         # What is ready is no news for an editor that is about to have another model loaded.
         is_news = backend.options is None or backend.runs(server.model_options)

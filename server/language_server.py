@@ -142,6 +142,8 @@ class MidtokenServer(LanguageServer):
         self.client = client_named(None)
         self.rhythm = Rhythm()
         self.last: Last | None = None
+        self.has_left = False
+        """Whether the connection has ended. What is still under way then is for nobody."""
         self.names = NameRequests(backend, self.documents_now)
         self.own_methods = bind_own_methods(self, backend, self.language_at)
         self.busy = BusyStatus(self.tell_busy)
@@ -217,6 +219,7 @@ class MidtokenServer(LanguageServer):
 
     def leave(self) -> None:
         """The connection has ended: nothing of it stays."""
+        self.has_left = True
         self.protocol.let_go()
         self.at_end()
         self.own_methods.close()
@@ -243,6 +246,8 @@ class MidtokenServer(LanguageServer):
 
     def tell_status(self, status: Status) -> None:
         """Tell the client how the server is; an error is shown to the person as well, once."""
+        if self.has_left:
+            return
         told: dict[str, object] = {"state": status.state, "message": status.message}
         if status.percent is not None:
             told["percent"] = status.percent

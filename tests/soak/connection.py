@@ -146,6 +146,11 @@ class Connection(Client):
         """Whether nothing more can come."""
         return self._listening.done()
 
+    async def ends(self, seconds: float = 5) -> bool:
+        """Whether it has ended, or does so in a moment: writing may fail before reading does."""
+        await asyncio.wait({self._listening}, timeout=seconds)
+        return self.has_ended
+
     async def _take(self, message: dict[str, Any]) -> None:
         number = message.get("id")
         if "method" in message:

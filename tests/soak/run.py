@@ -194,7 +194,7 @@ class Run:
                 if draw.random() < 0.5:
                     await connection.quiet(self.plan.bound_s)
         except (ConnectionError, TimeoutError, AnsweredWithError) as error:
-            if isinstance(server, Shared) and connection.has_ended:
+            if isinstance(server, Shared) and await connection.ends():
                 return  # somebody has ended the server
             server.tell(f"a session has failed: {error!r}")
         finally:

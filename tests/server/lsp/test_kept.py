@@ -6,7 +6,7 @@ import json
 import weakref
 from typing import Any
 
-from server.backend import Backend
+from server.backend import Backend, Status
 from server.handlers import create_server
 from server.language_server import MidtokenServer
 from tests.server.lsp.client import PATIENCE_S
@@ -27,9 +27,9 @@ class Sink:
     def close(self) -> None: ...
 
 
-def connected() -> MidtokenServer:
+def connected(backend: Backend | None = None) -> MidtokenServer:
     """A server that writes to a sink."""
-    server = create_server(Backend())
+    server = create_server(backend or Backend())
     server.protocol.set_writer(Sink())
     return server
 
@@ -79,3 +79,34 @@ async def test_connections_that_have_ended_are_freed(caplog):
             await asyncio.sleep(0.05)
             gc.collect()
     assert "pending" not in caplog.text  # nothing waited for what nobody answers any more
+
+
+async def test_an_editor_that_goes_at_once():
+    """Its messages have been read, and are worked on when it has gone: that changes nothing."""
+    backend = Backend()
+    server = connected(backend)
+    await say(server, "initialize", NEOVIM_12.initialize(NOWHERE), 0)
+    reading = say(server, "initialized", {})
+    reading.send(None)
+    server.leave()
+    reading.close()
+    await asyncio.sleep(0.05)
+
+    assert not backend.listeners
+    assert backend.options is None
+
+
+async def test_a_model_that_is_loaded_when_its_editor_has_gone(caplog):
+    """Nobody is asked to show how far it is."""
+    server = connected()
+    await say(server, "initialize", NEOVIM_12.initialize(NOWHERE), 0)
+    server.leave()
+    written = server.protocol.writer.data
+    server.tell_status(Status("loading", "loading a model", 50))
+    await asyncio.sleep(0.05)
+
+    assert server.protocol.writer.data == written
+    del server
+    gc.collect()
+    await asyncio.sleep(0)
+    assert "pending" not in caplog.text
