@@ -6,6 +6,8 @@ tokens are in it (`llama`), and the arrays that carry them (`llama_batch`).
 
 from collections.abc import Collection
 
+import numpy as np
+
 from server.engine.llama_batch import Batch, Entry
 from server.engine.llama_library import AbortFlag, Pointer, last_error, recent_log
 from server.engine.llama_slots import LlamaSlot, Row, SlotTable
@@ -29,10 +31,24 @@ class Passes:
         """Calls of the model since it was loaded."""
         self.tokens = 0
         """Tokens in them."""
+        self._is_sound = False
+        """Whether a whole row was looked at."""
 
     def row(self, index: int) -> Row:
-        """The logits of an entry of the last pass: shape (vocabulary,), a view until the next."""
-        return self._batch.row(self._context, index)
+        """The logits of an entry of the last pass: shape (vocabulary,), a view until the next.
+
+        Raises EngineError if they are no numbers. What is wrong with the last matrix shows in the
+        same places of every row, so one is looked at as a whole; what is wrong before it shows
+        everywhere.
+        """
+        row = self._batch.row(self._context, index)
+        if np.isnan(row[0] if self._is_sound else row.max()):
+            raise EngineError(
+                "the model's answers are no numbers (NaN): its file is damaged, or its device "
+                "computes wrongly; get the file anew, or try fewer GPU layers"
+            )
+        self._is_sound = True
+        return row
 
     def run(self, owners: Collection[LlamaSlot], entries: list[Entry]) -> None:
         """Evaluate entries for some slots. Where cells are missing, others give theirs up.

@@ -3,11 +3,13 @@
 import contextlib
 from pathlib import Path
 
+import gguf
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.engine import llama_load, llama_room
+from server.engine import ROOT, llama_load, llama_room
 from server.engine.gguf import read_metadata
 from server.engine.llama import load
 from server.engine.llama_library import load_library
@@ -87,6 +89,22 @@ def test_flipped_bits_in_the_header(model, tmp_path, bit, start):
 
     with contextlib.suppress(ModelError, EngineError):
         load(path, EngineOptions(**SMALL)).close()
+
+
+@pytest.mark.parametrize("name", ["output.weight", "blk.1.attn_v.weight"])
+def test_weights_that_are_no_numbers(model, tmp_path, name):
+    """The model can be loaded; what it says is told to be nothing, whichever tokens it spoils."""
+    damaged = bytearray(model.read_bytes())
+    [tensor] = [one for one in gguf.GGUFReader(model).tensors if one.name == name]
+    start = tensor.data_offset + 3 * tensor.n_bytes // 4
+    damaged[start : start + 4] = np.float32("nan").tobytes()
+    path = tmp_path / "damaged.gguf"
+    path.write_bytes(damaged)
+
+    with load(path, EngineOptions(n_ctx=64, threads=1)) as engine:
+        slot = engine.open([5, 80, 12])
+        with pytest.raises(EngineError, match=r"no numbers \(NaN\).*get the file anew"):
+            engine.evaluate(slot, [], [ROOT])
 
 
 @pytest.mark.parametrize(
