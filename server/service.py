@@ -31,6 +31,7 @@ from server.report import Completion
 from server.service_request import Request, Wanted, keys_of
 from server.several import present_all
 from server.state_keeper import StateKeeper
+from server.trimming import Trimming
 from server.turns import Turns
 from server.worker import Worker
 
@@ -72,6 +73,7 @@ class Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._first_texts: deque[float] = deque(maxlen=LATENCIES)
         self._keeper = StateKeeper(worker, lambda: self.is_busy)
+        self._trimming = Trimming(worker, lambda: self.is_busy)
         self.idle = Idle(worker, lambda: self.is_busy)
         self.turns = Turns()
         self.counts = Counts()
@@ -250,6 +252,7 @@ class Service:
                     del self._jobs[request.document]
                 job.wake()
                 self._keeper.later()
+                self._trimming.later()
                 self.idle.rest()
 
         task = loop.create_task(run())
