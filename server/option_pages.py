@@ -32,7 +32,7 @@ Settings come from four places. Later ones win, and what none of them sets has i
 Your own settings therefore win over a project's. Names are written nested or dotted, with or
 without `midtoken` in front; `null` means that an option is not set. A wrong value is reported with
 its name and what is allowed, and the value below it stays; so is an unknown name, with the closest
-one that is known.
+one that is known. The command line reads none of these: `midtoken complete` has flags of its own.
 
 ```toml
 # {own}

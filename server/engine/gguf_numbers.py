@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from server.engine.damage import anew
 from server.engine.gguf import Metadata
 from server.engine.gguf_reader import Array
 from server.errors import ModelError
@@ -115,6 +116,6 @@ def _values(metadata: Metadata, key: str) -> list[float]:
 def _nonsense(metadata: Metadata, key: str, value: object, allowed: str) -> ModelError:
     shown = f"{value:g}" if isinstance(value, float) else repr(value)
     return ModelError(
-        f"{metadata.path}: damaged metadata: {key!r} is {shown}; it should be {allowed}; pull the "
-        "model again"
+        f"{metadata.path}: damaged metadata: {key!r} is {shown}; it should be {allowed}; "
+        f"{anew(metadata.path)}"
     )

@@ -31,6 +31,7 @@ EXPECTED = re.compile(
     r"|the connection ended in the middle of a message"
     r"|midtoken: the server has ended; start it again"
     r"|the editor did not give its settings: .*"  # it left instead
+    r"|the schema \S+ is missing"  # which a text names
     rf"|[\w/]+: (?:there is no option )?midtoken\.(?:{_WRONG_KEYS})\W.*"
     r")"
 )
