@@ -105,12 +105,13 @@ class Protocol(MessageProtocol):
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         """Forget a document, and everything that was under way for it."""
-        uri = params.text_document.uri
-        self._server.backend.service.forget(self._server.document_key(uri))
-        self._server.backend.service.free(uri)
         with said_in_log():
-            self._server.surroundings.closed(self._server.documents.find(uri))
-            self._server.documents.close(uri)
+            self._server.close_document(params.text_document.uri)
+
+    def passed_over(self, message: dict[str, Any]) -> None:
+        """What was changed by a message that nobody can read is not known any more."""
+        if message.get("method") == types.TEXT_DOCUMENT_DID_CHANGE:
+            self._server.lose(message.get("params"))
 
 
 @dataclass(frozen=True)
@@ -300,6 +301,25 @@ class MidtokenServer(LanguageServer):
             if (where := changes[-1].range) is not None:
                 self.surroundings.at(changed, changed.offset_at(where.start))
             self.read_ahead(changed, spot_after(changed, changes[-1], self.options))
+
+    def lose(self, params: Any) -> None:  # noqa: ANN401 (of any shape)
+        """Follow a document no more: the editor has changed it, and did not say how."""
+        try:
+            uri = params["textDocument"]["uri"]
+            self.close_document(uri)
+        except (LookupError, TypeError, AttributeError, DocumentError):
+            return
+        what = f"{uri!a} is followed no more: a change of it can't be read"
+        todo = "close it and open it again, and tell the editor's authors"
+        self.tell(types.MessageType.Warning, f"{what}; {todo}")
+
+    def close_document(self, uri: str) -> None:
+        """Forget a document, and all that is under way for it. Raises DocumentError if not open."""
+        document = self.documents.find(uri)
+        self.backend.service.forget(self.document_key(uri))
+        self.backend.service.free(uri)
+        self.surroundings.closed(document)
+        self.documents.close(uri)
 
     def read_ahead(self, document: Document, where: Where | None) -> None:
         """Have the model read there when it has nothing to do, if that is allowed."""

@@ -33,6 +33,7 @@ LONGEST_MESSAGE = 1 << 30
 """Bytes; a longer one is a wrong header, and waiting for all of it would be for ever."""
 
 _LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,20})[ \t]*\r?\n\Z", re.IGNORECASE)
+_NO_LENGTH = re.compile(rb"\Acontent-length[ \t]*:", re.IGNORECASE)
 _HTTP = re.compile(rb"[ \t]HTTP/\d(\.\d)?[ \t]*\r?\n\Z")
 _ALWAYS = frozenset({types.EXIT})
 """Notifications that count at any time."""
@@ -62,7 +63,7 @@ class MessageProtocol(LanguageServerProtocol):
 
     async def read_all(self, reader: Reader) -> None:
         """Handle one message after the other, until the stream ends."""
-        length = 0
+        length: int | None = None
         try:
             while header := await reader.readline():
                 found = _LENGTH.search(header)
@@ -74,7 +75,11 @@ class MessageProtocol(LanguageServerProtocol):
                     # it posts comes after a Content-Length as well.
                     logger.warning("what arrives is HTTP: the connection is given up")
                     return
-                elif length and not header.strip():
+                elif _NO_LENGTH.match(header):
+                    wrong = "a Content-Length is no number of bytes: its message is passed over"
+                    self._refuse(None, types.ErrorCodes.ParseError, wrong)
+                    length = None
+                elif length is not None and not header.strip():
                     if self.longest_message is not None and length > self.longest_message:
                         longest = f"{self.longest_message >> 20} MiB"
                         wrong = f"the message is too long: {longest} are allowed here"
@@ -86,7 +91,7 @@ class MessageProtocol(LanguageServerProtocol):
                         await asyncio.sleep(0)
                     else:
                         self._refuse(None, types.ErrorCodes.ParseError, "the message is too long")
-                    length = 0
+                    length = None
         except asyncio.IncompleteReadError:
             logger.warning("the connection ended in the middle of a message")
         except ValueError:  # a line without an end
@@ -96,8 +101,15 @@ class MessageProtocol(LanguageServerProtocol):
         """Handle one message. What can't be is answered with an error."""
         try:
             data = json.loads(body, object_hook=self.object_hook)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            self._refuse(None, types.ErrorCodes.ParseError, "the message is nested too deeply")
+            return
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
             self._refuse(None, types.ErrorCodes.ParseError, f"the message is no JSON: {error}")
+            return
+        except ValueError:  # Python's limit for the digits of a number
+            wrong = "a number in the message has too many digits"
+            self._refuse(None, types.ErrorCodes.ParseError, wrong)
             return
         if not isinstance(data, dict) or data.get("jsonrpc") != self.VERSION:
             wrong = "the message is no JSON-RPC 2.0 object"
@@ -117,11 +129,15 @@ class MessageProtocol(LanguageServerProtocol):
             shown = f"the parameters of {data.get('method')} have a wrong shape"
             self._refuse(data, types.ErrorCodes.InvalidParams, shown)
             logger.debug("%s", error)
+            self.passed_over(data)
             return
         try:
             self.handle_message(message)
         except Exception as error:
             self._server._report_server_error(error, JsonRpcException)
+
+    def passed_over(self, message: dict[str, Any]) -> None:
+        """A message has parameters of a wrong shape; the sender takes a notification for read."""
 
     # pygls remembers the answers of these two with their connections, dozens of which would stay.
 
@@ -180,10 +196,13 @@ class MessageProtocol(LanguageServerProtocol):
     def _refuse(self, data: object, code: int, message: str) -> None:
         """Answer a request with an error; a notification gets a line in the log only."""
         logger.warning("%s", message)
-        request = data if isinstance(data, dict) else {"id": None}
-        if "id" not in request or ("method" not in request and "result" in request):
+        request = data if isinstance(data, dict) else {}
+        is_notification = "method" in request and "id" not in request
+        is_answer = "method" not in request and not {"result", "error"}.isdisjoint(request)
+        if is_notification or is_answer:
             return
-        number = request["id"] if isinstance(request["id"], int | str) else None
+        number = request.get("id")
+        number = number if isinstance(number, int | str) else None
         error = {"code": int(code), "message": f"midtoken: {message}"}
         self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})
 

@@ -115,6 +115,24 @@ async def test_documents_that_are_not_open(client):
     await works(client)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"contentChanges": "x"}, {"contentChanges": [{"range": 1, "text": "x"}]}, {}],
+    ids=repr,
+)
+async def test_changes_that_nobody_can_read(client, change):
+    """Nothing is suggested for what may be another text by now, and the person is told."""
+    client.open(URI, "import o")
+    assert await client.menu(URI, (0, 8))
+    client.notify("textDocument/didChange", {"textDocument": {"uri": URI, "version": 2}} | change)
+    assert await client.menu(URI, (0, 8)) is None
+    [told] = client.told("window/showMessage")
+    assert f"{URI!r} is followed no more: a change of it can't be read" in told["message"]
+
+    client.open(URI, "import o", version=3)
+    assert await client.menu(URI, (0, 8))
+
+
 async def test_opened_twice(connect):
     """Opening again begins anew; what was asked for the old text is answered with null."""
     client = await connect(**LONG)
