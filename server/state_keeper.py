@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from server.at_rest import AtRest
 from server.completer import Completer
 from server.warm_start import Taken
 from server.worker import Worker
@@ -30,32 +31,26 @@ class StateKeeper:
 
     def __init__(self, worker: Worker[Completer], is_busy: Callable[[], bool]) -> None:
         """Take states from a worker whenever `is_busy` has been False for a while."""
-        self._worker, self._is_busy = worker, is_busy
-        self._timer: asyncio.TimerHandle | None = None
+        self._worker = worker
+        self._rest = AtRest(is_busy, IDLE_S, self._begin)
         self._task: asyncio.Task[None] | None = None
-        self._rests_until = 0.0
 
     def later(self) -> None:
         """The model has been used: wait until nobody uses it any more."""
-        loop = asyncio.get_running_loop()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = loop.call_at(max(loop.time() + IDLE_S, self._rests_until), self._begin)
+        self._rest.later()
 
     def _begin(self) -> None:
-        """Write what there is; if somebody uses the model, that one's end is waited for."""
-        self._timer = None
-        if not self._is_busy() and (self._task is None or self._task.done()):
+        """Write what there is."""
+        if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._write())
 
     async def _write(self) -> None:
-        loop = asyncio.get_running_loop()
         try:
             taken = await self._worker.info(_take)
             if taken is None:
                 return
             await asyncio.to_thread(taken.write)
-            self._rests_until = loop.time() + REST_S_PER_MB * len(taken.state) / 1e6
+            self._rest.pause(REST_S_PER_MB * len(taken.state) / 1e6)
             self.later()  # there may be more
         except Exception as error:  # a favour that fails is no reason to disturb anybody
             logger.debug("no state is kept: %s", error)

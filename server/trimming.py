@@ -7,12 +7,12 @@ model (`make soak`). glibc gives whole pages of it back when it is asked to, in 
 milliseconds; other systems' malloc do so by themselves, or can't.
 """
 
-import asyncio
 import ctypes
 import sys
 from collections.abc import Callable
 from functools import cache
 
+from server.at_rest import AtRest
 from server.completer import Completer
 from server.worker import Worker
 
@@ -28,24 +28,17 @@ class Trimming:
 
     def __init__(self, worker: Worker[Completer], is_busy: Callable[[], bool]) -> None:
         """Have the worker's thread do it whenever `is_busy` has been False for a while."""
-        self._worker, self._is_busy = worker, is_busy
-        self._timer: asyncio.TimerHandle | None = None
-        self._rests_until = 0.0
+        self._worker = worker
+        self._rest = AtRest(is_busy, IDLE_S, self._begin)
 
     def later(self) -> None:
         """The model has been used: wait until nobody uses it any more."""
-        loop = asyncio.get_running_loop()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = loop.call_at(max(loop.time() + IDLE_S, self._rests_until), self._begin)
+        self._rest.later()
 
     def _begin(self) -> None:
-        """Do it; if somebody uses the model, that one's end is waited for."""
-        self._timer = None
-        if not self._is_busy():
-            self._rests_until = asyncio.get_running_loop().time() + PAUSE_S
-            done = self._worker.info(lambda _: give_back())  # else a job would wait for the lock
-            done.add_done_callback(lambda done: done.cancelled() or done.exception())
+        self._rest.pause(PAUSE_S)
+        done = self._worker.info(lambda _: give_back())  # else a job would wait for malloc's lock
+        done.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def give_back() -> None:

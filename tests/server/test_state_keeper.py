@@ -106,21 +106,6 @@ async def test_not_while_it_is_used(at_once):
     worker.close()
 
 
-async def test_each_answer_begins_the_waiting_again(monkeypatch):
-    """Only the last of many answers counts."""
-    monkeypatch.setattr(state_keeper, "IDLE_S", 3600.0)
-    warm = Warm()
-    keeper, worker = await begin(warm)
-    keeper.later()
-    first = keeper._timer
-    keeper.later()
-
-    assert first.cancelled()
-    assert not keeper._timer.cancelled()
-    assert keeper._timer.when() - asyncio.get_running_loop().time() > 3500
-    worker.close()
-
-
 async def test_a_pause_after_a_large_one(monkeypatch):
     """The disk rests in proportion to what was written."""
     monkeypatch.setattr(state_keeper, "IDLE_S", 0.0)
@@ -129,9 +114,9 @@ async def test_a_pause_after_a_large_one(monkeypatch):
     warm = Warm([Taken(written, np.zeros(2_000_000, np.uint8)), Taken(written, np.zeros(1))])
     keeper, worker = await begin(warm)
     keeper.later()
-    await until(lambda: written and keeper._timer is not None)
+    await until(lambda: written and keeper._rest.due is not None)
 
-    assert keeper._timer.when() - asyncio.get_running_loop().time() > 3500
+    assert keeper._rest.due - asyncio.get_running_loop().time() > 3500
     assert warm.asked == 1
     worker.close()
 

@@ -109,20 +109,6 @@ async def test_again_after_the_pause(given, worker, monkeypatch):
             await asyncio.sleep(0.1)
 
 
-async def test_not_while_the_model_works(given, worker):
-    """Whoever uses it says when that has ended; then it is done."""
-    busy = True
-    trimming = Trimming(worker, lambda: busy)
-    trimming.later()
-    await asyncio.sleep(0.1)
-    assert not given
-    busy = False
-    trimming.later()
-    async with asyncio.timeout(PATIENCE_S):
-        while not given:
-            await asyncio.sleep(0.005)
-
-
 async def test_without_a_model(given):
     """It is a favour: a model that was taken away meanwhile is no error."""
     worker = Worker()
