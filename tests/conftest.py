@@ -5,6 +5,7 @@ model that was fetched before (`make model`) is linked into it, so tests find it
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +30,12 @@ settings.load_profile("any machine")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Long runs are asked for by name."""
     parser.addoption("--corpus", action="store_true", help="also run tests on hundreds of files")
+
+
+def pytest_configure() -> None:
+    """What a script starts in the background ignores Ctrl-C, and so would all that tests start."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
