@@ -76,8 +76,9 @@ class MessageProtocol(LanguageServerProtocol):
                     logger.warning("what arrives is HTTP: the connection is given up")
                     return
                 elif _NO_LENGTH.match(header):
-                    wrong = "a Content-Length is no number of bytes: its message is passed over"
-                    self._refuse(None, types.ErrorCodes.ParseError, wrong)
+                    if self.heard:  # else it may be anything that is no editor's
+                        wrong = "a Content-Length is no number of bytes: its message is passed over"
+                        self._refuse(None, types.ErrorCodes.ParseError, wrong)
                     length = None
                 elif length is not None and not header.strip():
                     if self.longest_message is not None and length > self.longest_message:
