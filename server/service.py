@@ -189,6 +189,11 @@ class Service:
     def _shown(request: Request, since: bytes, left: Answer) -> Completion:
         return present_all(request.snapshot, since, left, request.caution, request.most)
 
+    def _shows(self, request: Request, since: bytes, left: Answer) -> bool:
+        """Whether a part of an answer is worth to be the answer: an opening bracket is none."""
+        completion = self._shown(request, since, left)
+        return bool(completion.items) or completion.withheld is not None
+
     def _join(self, request: Request, wanted: Wanted) -> Job | None:
         job = self._jobs.get(request.document)
         if job is not None and job.is_open and job.serves(request, wanted):
@@ -313,10 +318,10 @@ class Service:
                     async with asyncio.timeout_at(deadline):
                         await news.wait()
                 except TimeoutError:
-                    deadline = None  # if no whole word is there yet, wait for the first one
+                    deadline = None  # if nothing can be shown yet, wait for the first that can
                 if job.hurried or (deadline is None and request.patience is not None):
                     words = job.whole_words(typed)
-                    if words is not None:
+                    if words is not None and (job.hurried or self._shows(request, since, words)):
                         return since, words
         except asyncio.CancelledError:
             if self._newest.get(request.document) == mine:

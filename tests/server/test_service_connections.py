@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Hashable
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from server.completion_options import CompletionOptions
 from server.errors import Cancelled
+from server.job import Job
 from server.service import Service
 from server.service_request import Request
 from server.snapshot import Snapshot
@@ -176,3 +178,29 @@ async def test_what_nobody_waits_for_any_more(service, half_written):
 
     assert job.ticket.cancelled
     await leave(first, second)
+
+
+async def test_a_part_with_nothing_to_show_is_no_answer(service, monkeypatch):
+    """Patience ends when an opening bracket is all there is: the request waits for the next word.
+
+    An editor that is given nothing does not ask again.
+    """
+    part = b"("
+    monkeypatch.setattr(Job, "whole_words", lambda *_: part)
+    monkeypatch.setattr(
+        Service,
+        "_shown",
+        lambda _, request, since, left: SimpleNamespace(
+            items=[left] if left != b"(" else [], withheld=None
+        ),
+    )
+    patient = replace(request("A", "a"), patience=0.0)
+    asked = asyncio.ensure_future(service.complete(patient))
+    await settle()
+    service._jobs["A", "a"].wake()
+    await settle()
+    assert not asked.done()
+    part = b"(values"
+    service._jobs["A", "a"].wake()
+
+    assert (await asyncio.wait_for(asked, 20)).items == [b"(values"]
