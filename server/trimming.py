@@ -4,7 +4,7 @@ What was freed between pieces that are in use stays with the process: malloc giv
 other programs can't have it. Rows of logits, states of grammars and texts of all sizes come and go,
 so servers that were used for an hour kept some 100 MB more than they had in use, with the default
 model (`make soak`). glibc gives whole pages of it back when it is asked to, in one or two
-milliseconds; other systems' malloc do so by themselves, or can't.
+milliseconds; elsewhere nothing is asked.
 """
 
 import ctypes

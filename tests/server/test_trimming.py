@@ -12,23 +12,11 @@ import pytest
 from server import trimming
 from server.trimming import Trimming, give_back
 from server.worker import Worker
+from tests.server.test_state_keeper import Model
 
 PATIENCE_S = 20
 SIZE, COUNT = 50_000, 2_000
 """Bytes of a piece (malloc maps only larger ones by themselves), and how many there are."""
-
-
-class Model:
-    """Something that a worker may own."""
-
-    def cancel(self):
-        pass
-
-    def resume(self):
-        pass
-
-    def close(self):
-        pass
 
 
 def resident():
@@ -81,7 +69,7 @@ def given(monkeypatch):
 
 @pytest.fixture
 def worker():
-    worker = Worker(Model())
+    worker = Worker(Model(None))
     yield worker
     worker.close()
 
