@@ -6,6 +6,10 @@
  * until the next key. So a request that came by itself and is dropped at a place where nothing has
  * changed is made again, once; and so is one that was answered with nothing because no model was
  * loaded yet. One that a person has made is dropped by that person, with Escape: it stays dropped.
+ *
+ * An answer may cross the news that the editor has given up: then it is not shown, and nobody is told
+ * that it is not. So the editor is told to ask again after an answer at about that time as well. Where
+ * that is shown, it has no need to ask.
  */
 
 export interface Place {
@@ -68,10 +72,12 @@ export class Again {
 
   /** The editor does not wait for it any more. Ends when the server may be told so. */
   async dropped(wish: Wish): Promise<void> {
-    await this.editor.pause();
-    if (!wish.explicit && this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {
-      await this.repeat(wish, false);
-    }
+    await this.onceMore(wish);
+  }
+
+  /** Answered with something, at a time when the editor may have given up just now. */
+  async mayCross(wish: Wish): Promise<void> {
+    await this.onceMore(wish);
   }
 
   /** Answered with nothing by a server that had no model when it was asked. */
@@ -88,6 +94,13 @@ export class Again {
   async modelIs(ready: boolean): Promise<void> {
     this.ready = ready;
     await this.makeUp();
+  }
+
+  private async onceMore(wish: Wish): Promise<void> {
+    await this.editor.pause();
+    if (!wish.explicit && this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {
+      await this.repeat(wish, false);
+    }
   }
 
   private async makeUp(): Promise<void> {

@@ -18,6 +18,12 @@ import { Again, type Editor, type Place } from "./again.ts";
 /** VS Code cancels at each key, and tells what was typed a moment later, if the machine is busy. */
 const PAUSE_MS = 100;
 
+/**
+ * VS Code gives up 750 ms after a key. A busy machine takes a part of that to ask us, and some more to
+ * tell us: an answer that takes so long may cross that. (No others, for screen readers are told anew.)
+ */
+const [CROSSES_FROM_MS, CROSSES_UNTIL_MS] = [300, 1500];
+
 type Found = InlineCompletionItem[] | InlineCompletionList | null | undefined;
 
 type Next = (
@@ -74,11 +80,18 @@ export class GhostText {
     const listening = token.onCancellationRequested(() =>
       void again.dropped(wish).finally(() => told.cancel()),
     );
-    const wasReady = again.isReady;
+    const [wasReady, began] = [again.isReady, performance.now()];
     try {
       const found = await next(document, position, { ...context, triggerKind }, told.token);
-      if (!wasReady && isEmpty(found) && !token.isCancellationRequested) {
-        void again.missed(wish);
+      if (!token.isCancellationRequested) {
+        if (!isEmpty(found)) {
+          const took = performance.now() - began;
+          if (CROSSES_FROM_MS < took && took < CROSSES_UNTIL_MS) {
+            void again.mayCross(wish);
+          }
+        } else if (!wasReady) {
+          void again.missed(wish);
+        }
       }
       return found;
     } finally {

@@ -38,6 +38,21 @@ test("an editor that did not ask when it was told to is told once more", async (
   assert.deepEqual(asked, [false, false]);
 });
 
+test("one whose answer may not have been seen is made again, once, where nothing has changed", async () => {
+  const { editor, again, asked } = editorAt(HERE);
+  editor.ask = async (explicit) => {
+    asked.push(explicit);
+    await again.mayCross(again.asked(HERE, explicit));
+  };
+  await again.mayCross(again.asked(HERE, false));
+  assert.deepEqual(asked, [false]);
+
+  editor.at = { ...HERE, version: 4 };
+  await again.mayCross(again.asked(HERE, false));
+  await again.mayCross(again.asked(editor.at, true)); // nobody's 750 ms
+  assert.deepEqual(asked, [false]);
+});
+
 test("at the next place it is made again, too", async () => {
   const { editor, again, asked } = editorAt(HERE);
   await again.dropped(again.asked(HERE, false));

@@ -84,10 +84,9 @@ def places(stratum: str, seed: int) -> Iterator[Place]:
     paths = library()
     while True:
         path = chance.choice(paths)
-        text = code_of(path)
-        found = _positions(stratum, text)
+        found = _positions(stratum, path)
         if found:
-            yield place_in(path.name, text, chance.choice(found))
+            yield place_in(path.name, code_of(path), chance.choice(found))
 
 
 @cache
@@ -131,12 +130,15 @@ def _sentence(line: str, mark: str) -> Sentence:
     return Sentence("".join(parts), tuple(joints))
 
 
-def _positions(stratum: str, text: bytes) -> list[int]:
+@cache
+def _positions(stratum: str, path: Path) -> tuple[int, ...]:
+    """Where a module has places of a stratum, in bytes; kept, as rare ones are sought for long."""
+    text = code_of(path)
     found = [match.start() for match in STRATA[stratum].finditer(text)]
     if stratum not in _INDENTATION:
-        return found if stratum != "line start" else [at for at in found if at]
+        return tuple(at for at in found if at or stratum != "line start")
     # Blanks are indentation only if nothing else is before them on the line.
-    return [at for at in found if not text[text.rfind(b"\n", 0, at) + 1 : at].strip()]
+    return tuple(at for at in found if not text[text.rfind(b"\n", 0, at) + 1 : at].strip())
 
 
 def _prose_places(stratum: str, chance: random.Random) -> Iterator[Place]:
