@@ -57,8 +57,10 @@ def check_edit(text: str, cursor: int, where: dict, new: str, editor: Editor) ->
 @pytest.mark.parametrize("editor", BY_ENCODING, ids=editor_id)
 async def test_items_change_nothing_else(connect, editor):
     """Whatever is open and wherever the cursor is: typed text stays, the remainder follows it."""
-    # The same prompt, however fast the machine seems to be.
-    client = await connect(editor, completion={"contextTokens": 200})
+    # The same prompt and whole answers, however busy the machine is.
+    client = await connect(
+        editor, completion={"contextTokens": 200}, trigger={"timeBudget": 60_000}
+    )
 
     @given(cursors(), st.sampled_from([INVOKED, AUTOMATIC]))
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
