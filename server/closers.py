@@ -18,14 +18,14 @@ import re
 from server.brackets import QUOTES, Mark, Scan, scan, unit_spans, units
 
 _CLOSERS = re.compile(rb"[)\]}\"'`;,: \t]*")
-# Two equal quotes are an empty string that somebody wrote, not the ends of anything.
-_EMPTY_STRING = re.compile(rb"""(?<!")""(?!")|(?<!')''(?!')|(?<!`)``(?!`)""")
+# Two equal quotes are a string that somebody wrote, empty or of blanks, not the ends of anything.
+_EMPTY_STRING = re.compile(rb"""(?<!")""(?!")|(?<!')''(?!')|(?<!`)``(?!`)|(["'`])[ \t]+\1""")
 
 
 def closers(rest: bytes) -> bytes | None:
     """The rest of the line if it holds only closing brackets, quotes, `;`, `,`, `:` and blanks.
 
-    None if anything else is in it, or an empty string literal (`foo(|"")`): that is code.
+    None if anything else is in it, or a string without anything but blanks (`foo(|"")`): code.
     """
     return rest if _CLOSERS.fullmatch(rest) and not _EMPTY_STRING.search(rest) else None
 
@@ -35,23 +35,33 @@ def join_closers(typed: bytes, generated: bytes, closers: bytes, comment: bytes 
 
     Closers that `generated` wrote itself are found in it in their order. Those that it jumped over
     are put in where it did (`print(ro|);` and `w;` make `w);`), those that it did not come to are
-    added at its end, or before a comment. What closes more than is open is cut (`cut_doubled`).
-    Blanks at the end of `closers` are not part of it.
+    added at its end, or before a comment. Blanks before one of them stay there. What closes more
+    than is open is cut (`cut_doubled`). Blanks at the end of `closers` are not part of it.
     """
     closers = closers.rstrip(b" \t")
     generated = cut_doubled(typed, generated, closers, comment)
     read = scan(typed, generated, closers, comment)
     spans = unit_spans(closers)
-    parts, position, written = [], 0, 0
+    parts, position, written, since = [], 0, 0, 0
     for mark, index in _match(read, generated, closers)[0]:
         start, end = spans[index]
-        if index and spans[index - 1][1] > written:  # the closer before was jumped over
-            parts += [generated[position : mark.start], closers[written:start]]
+        lacking = closers[written:start]
+        if not lacking.strip(b" \t"):  # no closer was jumped over
+            lacking = _lacking(lacking, generated[since : mark.start])
+        if lacking:
+            parts += [generated[position : mark.start], lacking]
             position = mark.start
-        written = end
+        written, since = end, mark.end
     ends_at = next((mark.start for mark in read.marks if mark.kind == "comment"), len(generated))
     ends_at = len(generated[:ends_at].rstrip(b" \t")) if ends_at < len(generated) else ends_at
     return b"".join([*parts, generated[position:ends_at], closers[written:], generated[ends_at:]])
+
+
+def _lacking(blanks: bytes, text: bytes) -> bytes:
+    """Those of the last blanks that a text lacks."""
+    those = iter(text)
+    found = next((at for at, blank in enumerate(blanks) if blank not in those), len(blanks))
+    return blanks[found:]
 
 
 def cut_doubled(typed: bytes, generated: bytes, closers: bytes, comment: bytes = b"") -> bytes:

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.brackets import units
 from server.closers import closers, cut_doubled, join_closers
 
 lines = st.text("ab ()[]{}\"'`,;:\\#", max_size=20).map(str.encode)
@@ -25,20 +24,21 @@ class TestClosers:
         assert closers(rest) == rest
 
     @pytest.mark.parametrize(
-        "rest", [b"x", b") + 1", b"=", b"(", b'"")', b"'',", b"``", b"// )", b")."]
+        "rest",
+        [b"x", b") + 1", b"=", b"(", b'"")', b"'',", b"``", b"// )", b").", b'"  ")', b"' '"],
     )
     def test_code(self, rest):
-        """Anything else is code, and so is an empty string."""
+        """Anything else is code, and so is a string that is empty or of blanks."""
         assert closers(rest) is None
 
 
 class TestJoinClosers:
     @given(lines, lines, closing)
     def test_none_lost(self, typed, generated, closers):
-        """Every closer after the cursor is in the joined text, in its order."""
+        """Everything after the cursor is in the joined text, in its order: blanks, too."""
         joined = join_closers(typed, generated, closers, b"#")
 
-        assert is_subsequence(b"".join(units(closers)), joined)
+        assert is_subsequence(closers.rstrip(), joined)
 
     @given(lines, lines, closing)
     def test_nothing_else_added(self, typed, generated, closers):
