@@ -109,9 +109,13 @@ def _presented(snapshot: Snapshot, answer: Answer, typed: int) -> tuple[Completi
     items: tuple[Item, ...] = ()
     reason = finished.empty_reason
     shown = common_prefix(generation.text, finished.text)
-    is_banned = answer.bans is not None and _is_banned(snapshot, finished, answer.bans)
+    bans = generation.bans
+    try:
+        is_banned = answer.bans is not None and _is_banned(snapshot, finished, answer.bans)
+    except SlowPatternError as error:
+        is_banned, bans = True, replace(bans, note=str(error))
     if is_banned or (generation.ended == "ban" and not generation.text):
-        reason = BANNED
+        reason = bans.slow or BANNED
     elif finished.text:
         line, character = position_at(snapshot.text, snapshot.cursor)
         judged = _judged(answer, typed)
@@ -147,7 +151,7 @@ def _presented(snapshot: Snapshot, answer: Answer, typed: int) -> tuple[Completi
         model=answer.model,
         grammar=replace(answer.grammar, fits=fits if generation.ended != UNFINISHED else None),
         notes=answer.notes,
-        bans=generation.bans,
+        bans=bans,
     )
     return completion, shown
 
@@ -168,16 +172,13 @@ def _is_banned(snapshot: Snapshot, finished: Finished, bans: Bans) -> bool:
     """Whether what is shown holds a banned text, or makes one with what stands around it.
 
     The decoder keeps them out of what it writes. Rules put closers at its end, and what follows the
-    cursor may complete what it began.
+    cursor may complete what it began. Raises SlowPatternError if a pattern took too long.
     """
     if not finished.text:
         return False
     since = snapshot.cursor + finished.range_end
     after = with_lf(snapshot.text[since : since + BEFORE_BYTES])
-    try:
-        return bans.are_in(text_before(snapshot), finished.text, after)
-    except SlowPatternError:
-        return True
+    return bans.are_in(text_before(snapshot), finished.text, after)
 
 
 def present_after(

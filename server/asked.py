@@ -22,6 +22,7 @@ from server.grammar.mask import Mask
 from server.grammar.report import GrammarReport
 from server.grammar_checks import GIVEN_UP, GrammarChecks, fits_of
 from server.prompt import Prompt
+from server.report import HealingReport
 from server.rules import Place, place_at
 from server.snapshot import Snapshot
 
@@ -98,6 +99,20 @@ class Asked:
     def watch(self) -> BanWatch | None:
         """Watches for bans, if there are any; one for each text."""
         return None if self.bans is None else BanWatch(self.bans, text_before(self.snapshot))
+
+    def unasked(self, method: str) -> Answer | None:
+        """The answer where nothing can be shown whatever the model writes; None elsewhere.
+
+        Args:
+            method: How the end of the typed text would be written again.
+        """
+        watch = self.watch()
+        if watch is None or not watch.is_stuck:
+            return None
+        watch.end_before(b"", "")
+        healing, bans = HealingReport(method), watch.report
+        generation = Generation(b"", (), "ban", healing, 0, 0, masked=True, bans=bans)
+        return replace(self.answer(generation), fits=None)
 
 
 def begin(

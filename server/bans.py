@@ -45,6 +45,9 @@ each of them takes some of Python's stack, which is not the same wherever a patt
 SEARCH_S = 0.05
 """A search that takes longer is given up; `regex` looks at the clock every 0.2 s or so."""
 
+TOO_SLOW = "takes too long"
+"""What is said of a pattern whose search was given up."""
+
 _ESCAPES_AND_SETS = re.compile(r"\\[\s\S]|\[\^?\]?[^\[\]\\]*\]")
 _CALLS = re.compile(r"\(\?(?:R|[-+]?\d+|&\w*|P>\w*)\)")
 _REPEATS = re.compile(r"\{(\d*),?(\d*)\}")
@@ -68,6 +71,11 @@ class BanReport:
     """Tokens that were not taken because they would have completed a banned text by themselves."""
     note: str | None = None
     """Why the text ends before a banned one instead of going round it; None if it does not."""
+
+    @property
+    def slow(self) -> str | None:
+        """The note if a pattern took too long: then nobody knows what is banned."""
+        return self.note if self.note and self.note.endswith(TOO_SLOW) else None
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ class Looked:
 
 
 class Bans:
-    """A compiled list. Immutable, and for any thread."""
+    """A compiled list. It never changes, and any thread may use it."""
 
     def __init__(self, strings: Iterable[str], patterns: Iterable[str]) -> None:
         """Compile a list. Raises ValueError for a pattern that can't be used (`check_pattern`)."""
@@ -114,6 +122,8 @@ class Bans:
             byte: (bisect_left(firsts, byte), bisect_right(firsts, byte)) for byte in {*firsts}
         }
         self._longest = max(map(len, self._strings), default=1)
+        self._slow: tuple[bytes, str] | None = None
+        """The last text before a cursor that a pattern took too long on, and what is said of it."""
         self._patterns: list[regex.Pattern[str]] = []
         for pattern in dict.fromkeys(patterns):
             try:
@@ -128,14 +138,20 @@ class Bans:
             before: The text before the cursor, with `\n` line ends.
 
         Raises:
-            SlowPatternError: A pattern took too long.
+            SlowPatternError: A pattern took too long. On the same text it is not tried again.
         """
+        if self._slow is not None and self._slow[0] == before:
+            raise SlowPatternError(self._slow[1])
         begun: Begun = ()
         near = before[-min(BEFORE_BYTES, self._longest - 1) :] if self._longest > 1 else b""
         for offset, byte in enumerate(near, -len(near)):
             begun, _ = self._step(begun, offset, byte)
         text = before[-BEFORE_BYTES:].decode(errors="replace") if self._patterns else ""
-        return text, State(begun, tuple(_open_at_end(one, text) for one in self._patterns))
+        try:
+            return text, State(begun, tuple(_open_at_end(one, text) for one in self._patterns))
+        except SlowPatternError as error:
+            self._slow = before, str(error)
+            raise
 
     def look(self, before: str, state: State, text: bytes, more: bytes) -> Looked:
         """What is found if a text goes on.
@@ -331,7 +347,7 @@ def _searched(
         look = pattern.match if here else pattern.search
         return look(text, since, partial=True, timeout=SEARCH_S)
     except TimeoutError as error:
-        raise SlowPatternError(f"the pattern {pattern.pattern!r} takes too long") from error
+        raise SlowPatternError(f"the pattern {pattern.pattern!r} {TOO_SLOW}") from error
 
 
 def _bytes(string: str) -> bytes:

@@ -158,6 +158,8 @@ class Completer:
         if watcher is not None:
             watcher.prompted(prompt)
         asked = begin(snapshot, options, prompt, notes, engine, self._grammars, started)
+        if (unasked := asked.unasked(method)) is not None:
+            return unasked
 
         def progress(so_far: Generation) -> None:
             on_progress(asked.answer(so_far))

@@ -144,7 +144,7 @@ def _print_suggestion(
     print_row(console, "rules", ", ".join(completion.rules) or "none changed the text")
     print_row(console, "ended by", completion.ended)
     bans = completion.bans
-    if bans.went_back or bans.refused:
+    if bans.went_back or bans.refused or bans.note:
         note = f" ({bans.note})" if bans.note else ""
         print_row(
             console, "bans", f"went back {bans.went_back} times, refused {bans.refused}{note}"

@@ -353,6 +353,9 @@ class MidtokenServer(LanguageServer):
         self.last = request, completion
         if completion.grammar.wrong:
             self.tell_once(f"{completion.grammar.wrong}; its documents are not checked")
+        slow = completion.bans.slow
+        if slow and self.tell_once(f"{slow} on some texts; nothing is suggested there"):
+            logger.warning("%s on some texts; nothing is suggested there", slow)
         return Suggested(document, snapshot, request, completion)
 
     def prepare_after(self, suggested: Suggested) -> None:

@@ -132,6 +132,8 @@ class RemoteCompleter(Completer):
                 prompt.typed, self.tokenization, method, exact=known.exact, whole=known.whole
             )
         asked = begin(snapshot, options, prompt, notes, engine, self._grammars, started)
+        if (unasked := asked.unasked(method)) is not None:
+            return unasked
         if asked.bans is not None:
             notes.append(NOT_OVER)
         generation = write(

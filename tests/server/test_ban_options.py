@@ -13,7 +13,7 @@ from server.option_table import TABLE
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds, with_lf
 from tests.server.documents import documents
-from tests.server.engines import Scripted, around
+from tests.server.engines import Scripted, Watched, around
 
 WORKSPACE = "/home/a/midtoken.toml"
 EDITOR, LATER = "initializationOptions", "workspace/configuration"
@@ -158,6 +158,32 @@ class TestRequests:
         assert [item.text for item in completion.items] == ([] if shown is None else [shown])
         assert completion.empty_reason == (BANNED if shown is None else None)
         assert completion.as_json()["bans"] == {"went_back": 0, "refused": 0, "note": None}
+
+    def test_a_slow_pattern(self, tiny_completer):
+        """The reason names it, and the model is not asked for what nobody could judge."""
+        engine = Watched(tiny_completer.engine)
+        options = CompletionOptions(ban_patterns=("(x+x+)+y",), candidates=3)
+        before = b"# " + b"x" * 900 + b"\ny = "
+
+        completion = around(tiny_completer, engine).complete(snapshot_of(before), options)
+
+        reason = "the pattern '(x+x+)+y' takes too long"
+        assert (completion.items, completion.empty_reason) == ((), reason)
+        assert completion.bans.note == reason
+        assert completion.tokens.evaluated == 0
+        assert completion.grammar.state == "on"
+
+    def test_a_slow_pattern_around_a_text(self, tiny_completer):
+        """So it is where only what follows the cursor is too much for it."""
+        engine = Scripted(tiny_completer.engine, tiny_completer.tokenization.encode(b"a"))
+        options = CompletionOptions("off", grammar="off", ban_patterns=("(x+x+)+y",))
+        document = snapshot_of(b"y = ", b"\n" + b"x" * 900)
+
+        completion = around(tiny_completer, engine).complete(document, options)
+
+        reason = "the pattern '(x+x+)+y' takes too long"
+        assert (completion.items, completion.empty_reason) == ((), reason)
+        assert completion.bans.note == reason
 
     @given(documents(), st.lists(st.text("\n ()aeinrst", min_size=1, max_size=2), max_size=6))
     @settings(deadline=None, max_examples=100)

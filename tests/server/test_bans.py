@@ -180,6 +180,22 @@ def test_a_slow_pattern():
     assert watched((), b"a" * 1000, (), [slow]).is_stuck
 
 
+def test_a_slow_pattern_is_tried_once(monkeypatch):
+    """What was given up on a text before the cursor is not tried again on the same text."""
+    searched = []
+    real = module._searched
+    monkeypatch.setattr(
+        module, "_searched", lambda *one, **more: (searched.append(one), real(*one, **more))[1]
+    )
+    bans = Bans((), [r"(?:a+)+b"])
+
+    for _ in range(3):
+        with pytest.raises(SlowPatternError, match="takes too long"):
+            bans.begin(b"a" * 1000)
+    assert len(searched) == 1
+    assert bans.begin(b"c")[0] == "c"
+
+
 class TestWatch:
     def test_refused_at_once(self):
         """A token that holds all of it, or the rest of what is typed, is never taken."""

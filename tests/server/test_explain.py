@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from server.bans import BanReport
 from server.engine import ModelInfo
 from server.explain import explain
 from server.grammar.report import GrammarReport
@@ -229,3 +230,11 @@ def test_visible_text_is_printable(text):
     """Whatever the text, its visible form has no control characters, and is shown only once."""
     assert visible(text).isprintable()
     assert visible(visible(text)) == visible(text)
+
+
+def test_a_slow_ban(capsys):
+    """What bans could not do is told, if they did nothing else, too."""
+    bans = BanReport(note="the pattern 'a' takes too long")
+    shown = page(capsys, snapshot("x = ║\n"), completion(None, (0, 4), bans=bans))
+
+    assert "bans        went back 0 times, refused 0 (the pattern 'a' takes too long)\n" in shown

@@ -249,3 +249,15 @@ async def test_automatic_on(connect):
     explicit = await client.inline(URI, (0, 8), INVOKED)
     assert explicit
     assert await client.inline(URI, (0, 8), AUTOMATIC) == explicit
+
+
+async def test_a_slow_ban(connect):
+    """A pattern that takes too long hides suggestions: that is said, once."""
+    client = await connect(filters={"banPatterns": ["(x+x+)+y"]})
+    client.open(URI, "# " + "x" * 900 + "\ny = ")
+
+    for _ in range(2):
+        assert not await client.inline(URI, (1, 4), INVOKED)
+    assert client.messages() == [
+        "midtoken: the pattern '(x+x+)+y' takes too long on some texts; nothing is suggested there"
+    ]
