@@ -4,6 +4,7 @@ Every request gets an answer, whatever it looks like. pygls reads well-formed me
 sessions; here is what it leaves out, all of it found by trying:
 
 - a message that is no JSON, or whose parameters are of a wrong shape, was not answered at all;
+- a message of a method that the protocol does not have was wrong without parameters;
 - after a wrong Content-Length no later message was understood any more. Here reading goes on at the
   next line that ends in a header;
 - a request that is followed at once by an edit saw the document after the edit;
@@ -122,8 +123,11 @@ class MessageProtocol(LanguageServerProtocol):
             wrong = "a method is a string, and the id of a request a number or a string"
             self._refuse(data, types.ErrorCodes.InvalidRequest, wrong)
             return
-        if "method" in data and not self._is_in_order(data):
-            return
+        if "method" in data:
+            if not self._is_in_order(data):
+                return
+            if data["method"] not in types.METHOD_TO_TYPES:
+                data.setdefault("params", None)  # which may be left out, and pygls wants there
         try:
             message = self.structure_message(data)
         except JsonRpcException as error:

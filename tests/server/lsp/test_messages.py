@@ -231,6 +231,23 @@ async def test_unknown_methods(client):
     await works(client)
 
 
+async def test_parameters_left_out(client):
+    """As the protocol allows: a request that needs none is carried out, an unknown one unknown."""
+    client.send_message({"jsonrpc": "2.0", "id": 7000, "method": "midtoken/models"})
+    assert (await client.answer(7000))["models"]
+
+    client.send_message({"jsonrpc": "2.0", "method": "foo/bar"})
+    client.send_message({"jsonrpc": "2.0", "id": 7001, "method": "foo/bar"})
+    with pytest.raises(AnsweredWithError) as refused:
+        await client.answer(7001)
+    assert refused.value.code == NO_METHOD
+    client.send_message({"jsonrpc": "2.0", "id": 7002, "method": INLINE})
+    with pytest.raises(AnsweredWithError) as refused:
+        await client.answer(7002)
+    assert refused.value.code == INVALID_PARAMS
+    await works(client)
+
+
 async def test_unknown_commands(client):
     """A command that does not exist is refused."""
     with pytest.raises(AnsweredWithError) as refused:
