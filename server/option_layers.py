@@ -194,8 +194,16 @@ class _Reader:
                 self.options = with_values(self.options, checked)
                 self.sections.update(TABLE[taken].section for taken in checked)
 
-    def _leaves(self, path: str, content: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-        """The keys that hold values; what is no option becomes a problem."""
+    def _leaves(
+        self, path: str, content: Mapping[str, Any], within: str = _PREFIX
+    ) -> Iterator[tuple[str, object]]:
+        """The keys that hold values; what is no option becomes a problem.
+
+        Args:
+            path: The key that holds the content; empty for `within` itself.
+            content: What it holds.
+            within: What keys begin with in messages.
+        """
         for name, value in content.items():
             full = f"{path}.{name}" if path else str(name)
             key = full.removeprefix(f"{_PREFIX}.")
@@ -204,15 +212,15 @@ class _Reader:
                     yield key, value
             elif full == _PREFIX or any(known.startswith(f"{key}.") for known in _KEYS):
                 if isinstance(value, Mapping):
-                    yield from self._leaves(full, value)
+                    yield from self._leaves(full, value, within)
                 # Lua writes an empty table as an empty list.
                 elif value is not None and value != []:
-                    named = _PREFIX if full == _PREFIX else f"{_PREFIX}.{key}"
+                    named = within if full == _PREFIX else f"{within}.{key}"
                     self._problem(named, f"{named} must be an object, not {_shown(value)}")
             else:
                 # To look for what is meant takes a while: not for thousands.
                 known = _KEYS if len(self.problems) < MOST_CLOSE else ()
-                self._problem(f"{_PREFIX}.{key}", _unknown(key, known))
+                self._problem(f"{within}.{key}", _unknown(key, known, within))
 
     def _checked(self, key: str, full: str, value: object, kept: object) -> dict[str, object]:
         """The value of a key, or nothing and a problem."""
@@ -299,8 +307,9 @@ class _Reader:
             return
         known = self.options.languages.overrides
         values = dict(known.get(language, {}))
-        for leaf, one in self._leaves("", value):
-            leaf_full = f"{_PREFIX}.{OVERRIDES}.{language}.{leaf}"
+        within = f"{_PREFIX}.{OVERRIDES}.{language}"
+        for leaf, one in self._leaves("", value, within):
+            leaf_full = f"{within}.{leaf}"
             if leaf not in TABLE or not TABLE[leaf].overridable:
                 names = ", ".join(sorted(OVERRIDABLE))
                 self._problem(
@@ -324,14 +333,14 @@ def _is_option(key: str) -> bool:
     return key in TABLE or key == OVERRIDES or key.startswith(f"{OVERRIDES}.")
 
 
-def _unknown(key: str, keys: Sequence[str]) -> str:
+def _unknown(key: str, keys: Sequence[str], within: str) -> str:
     """A message for a key that is no option, with the closest one of those that are."""
-    message = f"there is no option {_PREFIX}.{key}"
+    message = f"there is no option {within}.{key}"
     known = {option.lower(): option for option in keys}
     # Names in snake or kebab case are the ones that people try first.
     squeezed = key.replace("_", "").replace("-", "").lower()
     close = difflib.get_close_matches(squeezed, known, n=1, cutoff=0.6)
-    return f"{message}; is {_PREFIX}.{known[close[0]]} meant?" if close else message
+    return f"{message}; is {within}.{known[close[0]]} meant?" if close else message
 
 
 def _shown(value: object) -> str:

@@ -202,6 +202,17 @@ class TestLanguages:
             "initializationOptions: midtoken.languages.overrides.d must be an object, not 1",
         ]
 
+    @pytest.mark.parametrize("settings", [{"c": {"completion": 3}}, {"c.completion": 3}])
+    def test_not_a_section(self, settings):
+        """A section of a language that is none, or a name that is none, is named as it is set."""
+        _, [problem] = editor({"languages": {"overrides": settings}})
+        _, [unknown] = editor({"languages": {"overrides": {"c": {"completion": {"sed": 3}}}}})
+
+        where = "midtoken.languages.overrides.c.completion"
+        assert str(problem) == f"initializationOptions: {where} must be an object, not 3"
+        assert problem.key == where
+        assert unknown.message == f"there is no option {where}.sed; is {where}.seed meant?"
+
     def test_disabled(self):
         """Nothing is suggested in a language that is disabled."""
         options, _ = editor({"languages": {"disabled": ["markdown"]}})
