@@ -72,6 +72,8 @@ def bind_model_methods(server: LanguageServer, current: Callable[[], str]) -> No
     @server.feature(PULL_MODEL)
     async def pull(params: Any) -> dict[str, str]:  # noqa: ANN401 (any JSON)
         name, token = getattr(params, "name", None), getattr(params, "workDoneToken", None)
+        if name is None:
+            return {"problem": f"which model? Its name is missing: there are {', '.join(CATALOG)}"}
         mirror = getattr(params, "mirror", None) is True
         told = PullTold(server, token if isinstance(token, str | int) else None)
         try:

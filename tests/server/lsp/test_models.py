@@ -101,7 +101,17 @@ async def test_thread_stops(monkeypatch):
     assert task.cancelled()
 
 
-@pytest.mark.parametrize("params", [None, {}, {"name": "no-such-model"}, {"name": 5}])
+@pytest.mark.parametrize("params", [None, {}, {"name": None}])
+async def test_no_name(connect, params):
+    """It is said that a name is wanted, and which there are."""
+    client = await connect()
+    answer = await client.request("midtoken/pullModel", params)
+
+    assert answer["problem"].startswith("which model? Its name is missing: there are qwen")
+    assert client.told("$/progress") == []
+
+
+@pytest.mark.parametrize("params", [{"name": "no-such-model"}, {"name": 5}])
 async def test_unknown_model(connect, params):
     """What is no name of a model is refused in words, and nothing is told of a progress."""
     client = await connect()
