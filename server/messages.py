@@ -47,7 +47,7 @@ class Reader(Protocol):
         r"""The bytes up to and with the next `\n`; empty at the end."""
 
     def readexactly(self, n: int) -> Awaitable[bytes]:
-        """The next bytes."""
+        """The next bytes; at the end there may be fewer, or IncompleteReadError is raised."""
 
 
 class MessageProtocol(LanguageServerProtocol):
@@ -88,7 +88,10 @@ class MessageProtocol(LanguageServerProtocol):
                         self._refuse({"id": None}, types.ErrorCodes.InvalidRequest, wrong)
                         return
                     if length <= LONGEST_MESSAGE:
-                        self.read(await reader.readexactly(length))
+                        body = await reader.readexactly(length)
+                        if len(body) < length:  # all that standard input tells of its end
+                            raise asyncio.IncompleteReadError(body, length)
+                        self.read(body)
                         # Its handler looks at the document before the next message may edit it.
                         await asyncio.sleep(0)
                     else:

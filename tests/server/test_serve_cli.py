@@ -157,6 +157,14 @@ def test_a_port_that_is_in_use(command):
     assert result.code == 1
 
 
+def test_a_message_that_is_cut_off():
+    """The end of input within a message is told as such, as on a port."""
+    result = run_process("serve", "--stdio", stdin=b'Content-Length: 500\r\n\r\n{"json')
+
+    assert result.err == "midtoken.messages: the connection ended in the middle of a message\n"
+    assert result.out == b""
+
+
 @pytest.mark.parametrize("how", ["--stdio", "--shared"])
 @pytest.mark.parametrize("text", [b"def f(x):\n    retu", b"\n", b"Content-Length: x\n\n{}"])
 def test_no_editor(tmp_path, how, text):
