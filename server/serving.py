@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import faulthandler
 import logging
 import socket
@@ -120,9 +121,10 @@ def serve_tcp(options: TcpOptions) -> None:
     try:
         listening = _listening(host, port)
     except OSError as error:
-        raise EngineError(
-            f"{options.address} can't be served ({error.strerror}): is it in use?"
-        ) from error
+        if error.errno == errno.EADDRINUSE:
+            raise EngineError(f"{options.address} is in use: choose another port") from error
+        reason = (error.strerror or "").partition(" (while")[0]  # Python repeats the address there
+        raise EngineError(f"{options.address} can't be served: {reason}") from error
     shown = listening.getsockname()
     ways = ["with TLS"] * (tls is not None) + ["with a token"] * (token is not None)
     how = f", {' and '.join(ways)}" if ways else ""

@@ -149,11 +149,12 @@ def test_connect_to_what_does_not_encrypt(command, monkeypatch, said, message):
 
 
 def test_a_port_that_is_in_use(command):
-    """Says so."""
+    """Says so, in one sentence."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        result = command("serve", "--tcp", f"127.0.0.1:{taken.getsockname()[1]}")
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        result = command("serve", "--tcp", address)
 
-    assert "is it in use?" in result.error
+    assert result.err == f"midtoken: {address} is in use: choose another port\n"
     assert result.code == 1
 
 
