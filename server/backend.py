@@ -2,13 +2,13 @@
 
 There is one backend in a process, however many editors are connected. The first one's settings
 decide how the model is run; asking for another model, or for the same one run differently, loads
-that one instead. Another name of the same file is no other model.
+that one instead. Another name of the same file is no other model. One that can't be loaded does not
+take the running one away from other editors.
 """
 
 import asyncio
 import gc
 import logging
-import os
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from server.completer import Completer, load_completer
-from server.engine import Lora
 from server.engine.llama_advice import warn_of
 from server.engine.llama_load import EngineOptions
 from server.errors import MidtokenError, RemoteError
-from server.models import download, store
-from server.models.catalog import CATALOG
-from server.models.files import Progress
+from server.model_options import (
+    asked_for,
+    check,
+    engine_options,
+    model_file,
+    what_runs,
+)
 from server.option_sections import RemoteSection
 from server.options import Options
 from server.plain_files import shortened
@@ -42,9 +45,6 @@ Result = TypeVar("Result")
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 """After a failure, requests are answered with nothing for so long; the pause doubles each time."""
-LEAST_SLOTS, MOST_SLOTS, SLOT_TOKENS = 4, 16, 1024
-"""Texts that are kept in memory at a time: one for so many tokens of it. With many editors at a
-larger memory each keeps its own; a sequence costs a row of logits (600 kB), used or not."""
 LONGEST_REST_S = 600.0
 """An engine elsewhere that wants not to be asked for longer is asked after so long all the same."""
 
@@ -61,6 +61,10 @@ class Status:
     """While loading: how far it is, where that is known."""
 
 
+Listener = Callable[[Status], None]
+"""Tells one editor how the server is."""
+
+
 class Backend:
     """One model and everyone who is interested in how it is."""
 
@@ -70,12 +74,14 @@ class Backend:
         self._worker: Worker[Completer] = Worker()
         self.service = Service(self._worker)
         self.status = Status("starting")
-        self.listeners: set[Callable[[Status], None]] = set()
+        self.listeners: set[Listener] = set()
         self.offloaded = False
         self.options: Options | None = None
         """What the model is run with, or loaded with; None before anybody has asked."""
         self._loading: asyncio.Task[None] | None = None
         """The newest attempt; older ones end without a word."""
+        self._choosing = asyncio.Lock()
+        """Of several models that are asked for, one is looked at at a time, in order."""
         self._pause = FIRST_PAUSE_S
         self._retry_at = 0.0
 
@@ -96,39 +102,65 @@ class Backend:
             return waiting_for(options.remote)
         return self.status.message
 
-    async def start(self, options: Options) -> None:
-        """Load the model that the options name, unless it runs like that already."""
-        if not self.runs(options):
-            await self.load(options)
+    async def start(self, options: Options, asker: Listener | None = None) -> None:
+        """As `load`, unless the model that the options name runs like that already."""
+        await self._replace(options, asker, anew=False)
 
     def runs(self, options: Options) -> bool:
         """Whether loading what the options name would change nothing."""
         known = self.options
         if known is None:
             return False
-        if _asked_for(options) == _asked_for(known):
+        if asked_for(options) == asked_for(known):
             return True
-        return self.status.state != "error" and _what_runs(options) == _what_runs(known)
+        return self.status.state != "error" and what_runs(options) == what_runs(known)
 
-    async def load(self, options: Options) -> None:
+    async def load(self, options: Options, asker: Listener | None = None) -> None:
         """Load the model that the options name; errors end up in the status, not here.
 
+        Where other editors use a model already and this one can't be loaded, only `asker` is told.
         Loading goes on when the caller is cancelled: others may wait for the same model. Of several
-        calls the newest counts.
+        calls the newest counts that names a model which can be had.
         """
-        await asyncio.shield(self._begin_loading(options))
+        await self._replace(options, asker, anew=True)
 
-    def _begin_loading(self, options: Options) -> "asyncio.Task[None]":
+    async def _replace(self, options: Options, asker: Listener | None, *, anew: bool) -> None:
+        async with self._choosing:
+            runs = self.runs(options)
+            if runs and not anew:
+                return
+            before = self.options if self.status.state in {"loading", "ready"} else None
+            if before is not None and asker is not None and self._has_others(asker):
+                try:
+                    await asyncio.to_thread(check, options)
+                except Exception as error:
+                    _refuse(asker, error)
+                    asker(self.status)
+                    return
+            task = self._begin_loading(options, None if runs else before, asker)
+        await asyncio.shield(task)
+
+    def _has_others(self, asker: Listener) -> bool:
+        """Whether editors use the model that have not asked for another one."""
+        return bool(self.listeners - {asker})
+
+    def _begin_loading(
+        self, options: Options, before: Options | None = None, asker: Listener | None = None
+    ) -> "asyncio.Task[None]":
         self.options = options
         self.service.reset()
-        task = self._loading = asyncio.get_running_loop().create_task(self._load_model(options))
+        attempt = self._load_model(options, before, asker)
+        task = self._loading = asyncio.get_running_loop().create_task(attempt)
         what = f"loading {shortened(options.model.name)}"
         if options.remote.url:
             what = "asking the engine elsewhere which model it runs"
         self._tell(Status("loading", what))
         return task
 
-    async def _load_model(self, options: Options) -> None:
+    async def _load_model(
+        self, options: Options, before: Options | None, asker: Listener | None
+    ) -> None:
+        """Load a model; if that fails, the one before it again where other editors use that."""
         me = asyncio.current_task()
         loop = asyncio.get_running_loop()
 
@@ -155,7 +187,10 @@ class Backend:
                 lambda completer: (completer.engine.info, completer.twins())
             )
         except Exception as error:
-            if self._loading is me:
+            if self._loading is me and before and asker and self._has_others(asker):
+                _refuse(asker, error)
+                await self._begin_loading(before)
+            elif self._loading is me:
                 self._fail(error)
             return
         if self._loading is not me:
@@ -192,7 +227,7 @@ class Backend:
         """What makes the completer; a model's file is here then."""
         if options.remote.url:
             return partial(_load_remote, options.remote)
-        path = await asyncio.to_thread(_model_file, options, progress)
+        path = await asyncio.to_thread(model_file, options, progress)
         engine = replace(
             engine_options(options), on_progress=lambda share: progress(share, 1.0, "loading")
         )
@@ -283,10 +318,7 @@ class Backend:
         self._worker.close(timeout)
 
     def _fail(self, error: Exception) -> None:
-        message = str(error)
-        if not isinstance(error, MidtokenError):
-            message = f"the model failed ({type(error).__name__}: {error}): see the server's log"
-            logger.error("unexpected failure", exc_info=error)
+        message = _said_of(error)
         rest = min(error.rest_s, LONGEST_REST_S) if isinstance(error, RemoteError) else 0.0
         self._retry_at = asyncio.get_running_loop().time() + max(self._pause, rest)
         self._pause = min(2 * self._pause, LONGEST_PAUSE_S)
@@ -305,52 +337,22 @@ class Backend:
             listener(status)
 
 
-def engine_options(options: Options) -> EngineOptions:
-    """The engine's options from the settings."""
-    engine, model = options.engine, options.model
-    return EngineOptions(
-        n_ctx=engine.context_size,
-        threads=engine.threads if isinstance(engine.threads, int) else None,
-        gpu_layers=engine.gpu_layers,
-        main_gpu=engine.main_gpu,
-        tensor_split=tuple(engine.tensor_split),
-        flash_attn=engine.flash_attention,
-        lora=Lora(str(store.expanded(model.lora)), model.lora_scale) if model.lora else None,
-        slots=min(max(engine.context_size // SLOT_TOKENS, LEAST_SLOTS), MOST_SLOTS),
-    )
+def _said_of(error: Exception) -> str:
+    """What people are told of an error; the log has more of one that nobody expected."""
+    if isinstance(error, MidtokenError):
+        return str(error)
+    logger.error("unexpected failure", exc_info=error)
+    return f"the model failed ({type(error).__name__}: {error}): see the server's log"
 
 
-def _asked_for(options: Options) -> tuple[object, ...]:
-    """The sections that say which model runs, and how."""
-    return options.model, options.engine, options.remote
-
-
-def _what_runs(options: Options) -> tuple[object, ...]:
-    """All that makes a difference to a model that is loaded: its file, and how it is run."""
-    if options.remote.url:
-        return (options.remote,)
-    model = options.model
-    file: object
-    try:
-        file = os.path.realpath(store.resolve(model.name))
-    except (MidtokenError, OSError, ValueError):  # it isn't here: how it is fetched matters
-        file = model.name, model.auto_pull, model.mirror
-    return file, engine_options(options), options.engine.warm_start
+def _refuse(asker: Listener, error: Exception) -> None:
+    """Tell who asked for a model, and nobody else, why it is not loaded."""
+    message = _said_of(error)
+    logger.error("%s", message)
+    asker(Status("error", message))
 
 
 def _load_remote(options: RemoteSection) -> Completer:
     from server.remote.completer import load_remote
 
     return load_remote(options)
-
-
-def _model_file(options: Options, progress: Progress) -> Path:
-    """The model's file; fetched if it is missing and the user allowed it."""
-    entry = CATALOG.get(options.model.name)
-    if entry is not None and not store.is_whole(entry) and options.model.auto_pull:
-        return download.pull(
-            entry,
-            mirror=options.model.mirror,
-            progress=lambda done, total, what: progress(done, total, what.partition(",")[0]),
-        )
-    return store.resolve(options.model.name)

@@ -37,7 +37,7 @@ def create_server(backend: Backend, hosting: Hosting = ALONE) -> MidtokenServer:
 
     async def start() -> None:
         if not server.has_left:
-            await backend.start(server.model_options)
+            await backend.start(server.model_options, server.tell_status)
 
     @server.feature(types.INITIALIZED)
     async def initialized(_: types.InitializedParams) -> None:
@@ -107,6 +107,6 @@ def create_server(backend: Backend, hosting: Hosting = ALONE) -> MidtokenServer:
 
         @server.command("midtoken.restartModel")
         async def restart() -> None:
-            await backend.load(server.model_options)
+            await backend.load(server.model_options, server.tell_status)
 
     return server

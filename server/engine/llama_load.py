@@ -96,7 +96,7 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class _Checked:
+class Checked:
     """What is known of a model's files before they are loaded."""
 
     add_blank: bool
@@ -110,10 +110,7 @@ def load_model(path: Path, options: EngineOptions) -> Loaded:
     Raises ModelError if the file is missing, damaged, or not a model that can generate text, or if
     its adapter is, and EngineError if the options make no sense or there is not enough memory.
     """
-    _check_options(options)
-    checked = _check_file(path)
-    if options.lora:
-        check_adapter(options.lora, [file.path for file in checked.files])
+    checked = check_model(path, options)
     asked = -1 if options.gpu_layers == "auto" else options.gpu_layers
     if not load_library().llama_supports_gpu_offload():
         return _load_on(path, options, 0, checked, missing_note(asked))
@@ -124,6 +121,18 @@ def load_model(path: Path, options: EngineOptions) -> Loaded:
             raise
         note = f"the GPU can't be used, and everything runs on the CPU: {error}"
     return _load_on(path, options, 0, checked, note)
+
+
+def check_model(path: Path, options: EngineOptions) -> Checked:
+    """Find out what is wrong before anything is loaded: of the options, the file and its adapter.
+
+    Raises ModelError or EngineError as `load_model` does.
+    """
+    _check_options(options)
+    checked = _check_file(path)
+    if options.lora:
+        check_adapter(options.lora, [file.path for file in checked.files])
+    return checked
 
 
 def free(loaded: Loaded) -> None:
@@ -150,7 +159,7 @@ def _check_options(options: EngineOptions) -> None:
         )
 
 
-def _check_file(path: Path) -> _Checked:
+def _check_file(path: Path) -> Checked:
     """Find out what is wrong with a model's files. What changes from here on is noticed later."""
     metadata = read_metadata(path)
     try:
@@ -169,11 +178,11 @@ def _check_file(path: Path) -> _Checked:
         if len(set(tokens)) < len(tokens):
             raise ModelError(f"{path}: two tokens are the same; {anew(path)}")
     is_sentencepiece = metadata.text("tokenizer.ggml.model", "none") == "llama"
-    return _Checked(metadata.flag("tokenizer.ggml.add_space_prefix", is_sentencepiece), files)
+    return Checked(metadata.flag("tokenizer.ggml.add_space_prefix", is_sentencepiece), files)
 
 
 def _load_on(
-    path: Path, options: EngineOptions, gpu_layers: int, checked: _Checked, note: str | None
+    path: Path, options: EngineOptions, gpu_layers: int, checked: Checked, note: str | None
 ) -> Loaded:
     with collected_log() as log:
         model = _load(path, options, gpu_layers)
@@ -217,7 +226,7 @@ def _with_context(
     path: Path,
     options: EngineOptions,
     model: Pointer,
-    checked: _Checked,
+    checked: Checked,
     offload: Offload,
     log: list[tuple[int, str]],
 ) -> Loaded:

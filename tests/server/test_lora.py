@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from server.backend import Backend, engine_options
+from server.backend import Backend
 from server.completer import load_completer
 from server.completion_options import CompletionOptions
 from server.engine import Lora
+from server.model_options import engine_options
 from server.option_layers import merge
 from server.options import Options, with_values
 from server.service import Request

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import threading
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -12,11 +13,13 @@ import pytest_asyncio
 from server import documents
 from server.access import admission, authorization
 from server.backend import Backend
+from server.completer import load_completer
+from server.errors import ModelError
 from server.gate import Gate
-from server.hosting import Hosting
+from server.hosting import ALONE, Hosting
 from server.serving import server_for
 from server.shared_server import SHARED
-from tests.server.lsp.client import AUTOMATIC, AnsweredWithError, Client
+from tests.server.lsp.client import AUTOMATIC, PATIENCE_S, AnsweredWithError, Client
 from tests.server.lsp.conftest import BUFFER_BYTES, settings
 from tests.server.lsp.editors import NEOVIM_12
 
@@ -150,6 +153,82 @@ async def test_another_model_while_others_work(backend, tiny_file):
         other.notify("workspace/didChangeConfiguration", {"settings": None})
         await other.until(lambda: other.states()[-2:] == ["loading", "ready"])
         assert backend.options.engine.context_size == 2048
+
+
+async def test_a_model_that_is_not_there(backend, tiny_file):
+    """Who asks for it is told, and served with what runs; others and who comes later are not."""
+    async with hosted(backend, ALONE) as connect:
+        one = await connect(settings(tiny_file()))
+        told = len(one.states())
+        other = await connect(settings("/nonexistent.gguf"))
+        assert other.messages() == ["midtoken: there is no file /nonexistent.gguf"]
+        assert "error" in other.states()
+        await _is_served(other)
+        await _is_served(one)
+        assert {*one.states()[told:]} <= {"busy", "ready"}
+
+        await other.end()
+        later = await connect({})
+        await _is_served(later)
+        await _is_served(one)
+        assert one.messages() == later.messages() == []
+        assert "error" not in later.states()
+
+
+async def test_a_model_that_is_not_there_while_another_is_loaded(tiny_file):
+    """It does not keep the one from being loaded that the other editor has asked for."""
+    go_on = threading.Event()
+
+    def load(*arguments):
+        go_on.wait(PATIENCE_S)
+        return load_completer(*arguments)
+
+    backend = Backend(load)
+    async with hosted(backend, ALONE) as connect:
+        one, other = await connect(), await connect()
+        await one.begin(NEOVIM_12, settings(tiny_file()))
+        await one.until(lambda: "loading" in one.states())
+        await other.begin(NEOVIM_12, settings("/nonexistent.gguf"))
+        await other.until(other.messages)
+        go_on.set()
+        await one.ready()
+        await _is_served(one)
+        assert "error" not in one.states()
+    backend.close()
+
+
+async def test_a_model_that_fails_late(tiny_file):
+    """If it seemed right and can't be loaded, the others' model is loaded again."""
+    broken = tiny_file(ends=False)
+
+    def load(path, options):
+        if path == broken:
+            raise ModelError("llama.cpp can't load it")
+        return load_completer(path, options)
+
+    backend = Backend(load)
+    async with hosted(backend, ALONE) as connect:
+        one = await connect(settings(tiny_file()))
+        other = await connect(settings(broken))
+        await one.ready()
+        assert other.messages() == ["midtoken: llama.cpp can't load it"]
+        await _is_served(one)
+        assert one.messages() == []
+        assert "error" not in one.states()
+
+        await one.end()
+        while len(backend.listeners) > 1:
+            await asyncio.sleep(0.01)
+        other.notify("workspace/didChangeConfiguration", {"settings": None})
+        await other.until(lambda: other.states()[-1] == "error")
+        assert backend.status.state == "error"
+    backend.close()
+
+
+async def _is_served(client: Client) -> None:
+    client.open(URI, "import o")
+    assert await client.inline(URI, (0, 8))
+    client.close(URI)
 
 
 async def test_a_message_that_is_too_long(backend, tiny_file):
