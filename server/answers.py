@@ -16,6 +16,7 @@ from server.grammar.report import GrammarReport
 from server.grammar_checks import NOT_ALLOWED, finish_fitting
 from server.report import Completion, Item, TokenCounts
 from server.rules import Finished, place_at
+from server.secret_files import NOT_SENT
 from server.snapshot import Snapshot, position_at, with_lf
 
 UNFINISHED = "unfinished"
@@ -27,6 +28,9 @@ UNSURE = "unsure"
 TOO_UNSURE = "what the model wrote is less sure than `trigger.minConfidence`"
 BANNED = "what the model wants is banned"
 """Why nothing is shown."""
+
+NOT_SENT_END = "not sent"
+"""The end of a text that nobody was asked for: the file is one of secrets."""
 
 FINISHED = frozenset({"stop token", "stop rule", "other wishes"})
 """Ways for a text to end that make it whole."""
@@ -116,6 +120,8 @@ def _presented(snapshot: Snapshot, answer: Answer, typed: int) -> tuple[Completi
         is_banned, bans = True, replace(bans, note=str(error))
     if is_banned or (generation.ended == "ban" and not generation.text):
         reason = bans.slow or BANNED
+    elif generation.ended == NOT_SENT_END:
+        reason = NOT_SENT
     elif finished.text:
         line, character = position_at(snapshot.text, snapshot.cursor)
         judged = _judged(answer, typed)

@@ -49,8 +49,8 @@ def run_completion(location: str, options: CompleteArguments) -> None:
     """Complete at a location and print the result as asked for (see `cli.complete`)."""
     snapshot = read_snapshot(location, options["stdin_filename"])
     request = request_of(options)
-    engine = engine_options_of(options)
     remote = remote_of(options)
+    engine = engine_options_of(options)
     output = sys.stdout.buffer
     if options["via_server"]:
         settings = completion_settings(request)

@@ -14,10 +14,15 @@ from server.access import authorization, read_token
 from server.address import is_loopback, parsed
 from server.errors import EngineError, UsageError
 from server.plain_files import fault_of
-from server.relay import end_by_signal, relay
+from server.relay import ENDED, end_by_signal, relay
 
 PATIENCE_S = 10.0
 """For a connection to come about."""
+
+NO_ANSWER = (
+    "{} has closed the connection without an answer: if the server was started with --tls-cert, "
+    "give --tls, and --tls-ca for a certificate of its own; if it has ended, start it again"
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,8 @@ async def _connect(
         raise EngineError(
             f"no server answers at {shown}{_reason(error)}: is it running?"
         ) from error
-    await relay(*streams, first=b"" if token is None else authorization(token))
+    first = b"" if token is None else authorization(token)
+    await relay(*streams, first, ENDED if context else NO_ANSWER.format(shown))
 
 
 def _reason(error: OSError) -> str:

@@ -48,6 +48,7 @@ from server.own_methods import bind_own_methods
 from server.positions import Encoding, Position, choose_encoding
 from server.report import Completion
 from server.rhythm import Rhythm
+from server.secret_files import NOT_SENT
 from server.server_log import prepare_log, said_in_log, set_log
 from server.service_request import Request
 from server.snapshot import Snapshot, language_of
@@ -356,6 +357,8 @@ class MidtokenServer(LanguageServer):
         slow = completion.bans.slow
         if slow and self.tell_once(f"{slow} on some texts; nothing is suggested there"):
             logger.warning("%s on some texts; nothing is suggested there", slow)
+        if completion.empty_reason == NOT_SENT:
+            self.tell_once(NOT_SENT)
         return Suggested(document, snapshot, request, completion)
 
     def prepare_after(self, suggested: Suggested) -> None:

@@ -20,6 +20,8 @@ from server.refusal import MOST_BYTES, refusal_in
 
 CHUNK_BYTES = 1 << 16
 
+ENDED = "the server has ended; start it again"
+
 _EXIT = re.compile(rb'"method"\s*:\s*"exit"')
 _EXIT_BYTES = 256
 """The last message of a session is an `exit`, which is no longer than this."""
@@ -31,7 +33,10 @@ def end_by_signal() -> None:
 
 
 async def relay(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, first: bytes = b""
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    first: bytes = b"",
+    unheard: str = ENDED,
 ) -> None:
     """Pass on what comes, both ways, until one side ends.
 
@@ -39,6 +44,7 @@ async def relay(
         reader: From the server.
         writer: To the server.
         first: What the editor has said already; it is passed on first.
+        unheard: What to say if the server goes without a word.
 
     Raises:
         EngineError: The server lets nobody in, or has gone although the editor wanted to go on.
@@ -77,7 +83,7 @@ async def relay(
     if reason := refusal_in(heard):
         raise EngineError(reason)
     if not has_ended.is_set() and _wants_more(said):
-        raise EngineError("the server has ended; start it again")
+        raise EngineError(ENDED if heard else unheard)
 
 
 async def _copy_out(reader: asyncio.StreamReader, stop: "asyncio.Future[None] | None") -> bytes:

@@ -13,6 +13,9 @@ can asks for the place that a link leads to as well).
 
 import re
 
+NOT_SENT = "files of secrets, by their names, are not sent to an engine elsewhere"
+"""Why there is no text for one."""
+
 FOLDERS = frozenset(
     {
         ".aws",

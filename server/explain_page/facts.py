@@ -116,7 +116,7 @@ def gather(
         completion = first
     prompt = trace.prompt
     if prompt is None:  # nobody was asked, and a note says why
-        raise EngineError("; ".join(answer.notes))
+        raise EngineError(answer.generation.healing.note or "; ".join(answer.notes))
     item = completion.items[0] if completion.items else None
 
     def spelled(text: bytes) -> tuple[Token, ...]:

@@ -42,6 +42,7 @@ _ENDED = {
     "ban": "It ended because what the model wanted next is banned.",
     "no fitting token": "It ended because the grammar allowed nothing that the model could write.",
     "unsure": "It ended where the rest was too unsure (`completion.stopUnsure`).",
+    "not sent": "Nobody was asked for it: the file is one of secrets.",
     "unfinished": "More was still to come when it was shown.",
 }
 

@@ -5,9 +5,18 @@ Light enough for every command: nothing here connects, or imports what does.
 
 from typing import Any, Literal, cast
 
+import click
+from click.core import ParameterSource
+
 from server.arguments import RemoteArguments
 from server.errors import UsageError
 from server.option_sections import RemoteSection
+
+HERE = (
+    *("lora", "lora_scale", "threads", "context_size"),
+    *("gpu_layers", "main_gpu", "tensor_split", "flash_attn"),
+)
+"""Options that say how a model on this machine is run."""
 
 
 def remote_of(options: RemoteArguments) -> RemoteSection | None:
@@ -19,6 +28,13 @@ def remote_of(options: RemoteArguments) -> RemoteSection | None:
                 "--remote-model, --remote-key-file and --remote-tokenizer go with --remote"
             )
         return None
+    given = click.get_current_context(silent=True)
+    for name in HERE:
+        if given and given.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(
+                f"--{name.replace('_', '-')} is for a model on this machine: "
+                "leave it or --remote away"
+            )
     if not url.strip().lower().startswith(("http://", "https://")):
         raise UsageError("--remote is an address: write http://HOST:PORT or https://HOST")
     return RemoteSection(

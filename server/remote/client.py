@@ -180,20 +180,30 @@ class Client:
             what = "refuses the key" if self._key else "wants a key"
             told = (
                 f"{self.url} {what} ({said}): put the right one into the file that "
-                "midtoken.remote.keyFile names, or the variable of midtoken.remote.keyVariable"
+                "midtoken.remote.keyFile (--remote-key-file) names, or the "
+                "variable of midtoken.remote.keyVariable"
             )
         elif status == 404:
-            told = f"{self.url}{path} is not there ({said}): correct midtoken.remote.url or .model"
+            told = (
+                f"{self.url}{path} is not there ({said}): correct midtoken.remote.url "
+                "(--remote) or midtoken.remote.model (--remote-model)"
+            )
         elif status == 429:
             wish = f"; it wants {rest:g} s of rest" if rest else ""
             told = f"{self.url} is asked too often ({said}{wish}): wait, or ask its owner for more"
         elif status == 503:
             told = f"{self.url} is loading its model or too busy ({said}): it is asked again later"
         elif status in {400, 413, 422}:
-            told = f"{self.url} does not take the request ({said}): see midtoken.remote.api"
+            told = (
+                f"{self.url} does not take the request ({said}): see "
+                "midtoken.remote.api (--remote-api)"
+            )
         elif 300 <= status < 400:
             where = self.shown(answer.headers.get("Location") or "")
-            told = f"{self.url} sends on to {where}: set midtoken.remote.url to the final address"
+            told = (
+                f"{self.url} sends on to {where}: set midtoken.remote.url (--remote) "
+                "to the final address"
+            )
         else:
             told = f"{self.url} failed ({said}): see its own log"
         return RemoteError(told, status, rest)
@@ -220,7 +230,8 @@ class Client:
                 "https, and the address of an engine?"
             )
         return RemoteError(
-            f"no engine answers at {self.url} ({reason}): start it, or correct midtoken.remote.url"
+            f"no engine answers at {self.url} ({reason}): start it, or correct "
+            "midtoken.remote.url (--remote)"
         )
 
     def shown(self, text: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from time import perf_counter
 from urllib.parse import unquote, urlsplit
 
-from server.answers import Answer
+from server.answers import NOT_SENT_END, Answer
 from server.asked import begin
 from server.completer import LEFT_TO_RIGHT, ONE_ONLY, Completer
 from server.completion_options import CompletionOptions
@@ -29,7 +29,7 @@ from server.remote.retyped import Forced, forced_end
 from server.remote.vocabulary import vocabulary_for
 from server.remote.writing import write
 from server.report import HealingReport
-from server.secret_files import is_secret
+from server.secret_files import NOT_SENT, is_secret
 from server.snapshot import Snapshot, line_bounds, with_lf
 from server.speed import STEPS, Reading
 from server.watching import Watcher
@@ -40,7 +40,6 @@ UNFORCED = "this engine can't be told how to begin, so nothing is healed: the ho
 NEAR_BYTES = 4 * STEPS[-1]
 """What is likely to be in a prompt before the hole: usual bytes a token."""
 
-NOT_SENT = "files of secrets, by their names, are not sent to an engine elsewhere"
 TELLS_NONE = "the engine tells no probabilities: the score says nothing"
 NOT_OVER = "bans end a suggestion here, where a model in this process would write something else"
 
@@ -94,12 +93,12 @@ class RemoteCompleter(Completer):
         """An answer without a text, for which nobody was asked."""
         healing = HealingReport("off", note=NOT_SENT)
         return Answer(
-            Generation(b"", (), "stop token", healing, 0, 0),
+            Generation(b"", (), NOT_SENT_END, healing, 0, 0),
             options.prompt,
             self.remote.info,
             0,
             dict.fromkeys(("prompt", "grammar", "first_text", "decoding"), 0.0),
-            (NOT_SENT,),
+            (),
             options.multiline,
             options.rules_off,
             GrammarReport("off", snapshot.language, reason=NOT_SENT),

@@ -87,7 +87,9 @@ def _found(client: Client, kind: str, model: str) -> Found:
     known: Kind = next((one for one in get_args(Kind) if one == kind), OWNERS.get(owner, "openai"))
     name = model or str(entry.get("id") or "")
     if not name and known != "llama-server":
-        raise RemoteError(f"{client.url} names no model: set midtoken.remote.model")
+        raise RemoteError(
+            f"{client.url} names no model: set midtoken.remote.model (--remote-model)"
+        )
     if known == "llama-server":
         return _llama_server(client, name, entry)
     longest = entry.get("max_model_len")
@@ -118,7 +120,7 @@ def _entry(models: list[Mapping[str, Any]], wanted: str, client: Client) -> Mapp
         served = client.shown(", ".join(ids[:SHOWN_MODELS])) + more
         raise RemoteError(
             f"{client.url} has no model {client.shown(wanted)}, but {served}: correct "
-            "midtoken.remote.model"
+            "midtoken.remote.model (--remote-model)"
         )
     return next((one for one in models if not one.get("parent")), alone or {})
 

@@ -45,7 +45,7 @@ def read_key(variable: str, file: str) -> Key | None:
 def _read(path: Path) -> str:
     named = f"the key's file {shortened(path)}"
     if fault := fault_of(path):
-        raise EngineError(f"{named} {fault}: correct midtoken.remote.keyFile")
+        raise EngineError(f"{named} {fault}: correct midtoken.remote.keyFile (--remote-key-file)")
     try:
         content = read_private(path, MOST_BYTES + 1)
     except OSError as error:

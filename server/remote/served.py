@@ -145,7 +145,7 @@ class ServedEncode:
         except UnicodeDecodeError as error:
             raise EngineError(
                 "the text around the cursor is no UTF-8, which an engine's own tokenizer can't "
-                "split: save it as UTF-8, or set midtoken.remote.tokenizer"
+                "split: save it as UTF-8, or set midtoken.remote.tokenizer (--remote-tokenizer)"
             ) from error
         pieces: Pieces = []
         for part in without_marks(characters) if self._cuts_marks else [characters]:

@@ -50,6 +50,9 @@ from server.remote.splitting import EngineTokenizer, LlamaTokenizer, VllmTokeniz
 MOST_BYTES = 1 << 28
 """A larger `tokenizer.json` is none."""
 
+PROBE = "def area(width, height):\n    return round(width * 3.14, 20)  # größer, 本\n"
+"""What is split by a file and by the engine, to see that both are of one model."""
+
 USUAL = {"pre": "prefix", "suf": "suffix", "mid": "middle", "pad": "pad"}
 """llama.cpp's short names of marks, and the longer ones that vocabularies have."""
 
@@ -86,8 +89,27 @@ def vocabulary_for(client: Client, found: Found, file: str) -> Known:
     path = store.expanded(file)
     fault = fault_of(path)
     if fault is not None:
-        raise EngineError(f"{shortened(path)} {fault}: correct midtoken.remote.tokenizer")
-    return _from_file(path, path.stat().st_mtime_ns, found.model)
+        raise EngineError(
+            f"{shortened(path)} {fault}: correct midtoken.remote.tokenizer (--remote-tokenizer)"
+        )
+    known = _from_file(path, path.stat().st_mtime_ns, found.model)
+    _check_model(known, path, client, found)
+    return known
+
+
+def _check_model(known: Known, path: Path, client: Client, found: Found) -> None:
+    """Raises EngineError if the engine splits a text otherwise, as far as it tells."""
+    try:
+        served = [token for token, _ in _tokenizer_of(client, found).pieces(PROBE)]
+    except EngineError:  # it has no /tokenize, or none for us
+        return
+    # Some engines put a blank before a text, as the model's own settings have it.
+    splits = [known.tokenization.encode(text.encode()) for text in (PROBE, f" {PROBE}")]
+    if served and served not in splits:
+        raise EngineError(
+            f"{shortened(path)} is the tokenizer of another model: set midtoken.remote.tokenizer "
+            f"(--remote-tokenizer) to that of {client.shown(found.model)}, or to nothing"
+        )
 
 
 @lru_cache(maxsize=1)
@@ -111,12 +133,13 @@ def from_json(path: Path, model: str) -> Known:
     except Exception as error:  # the library raises bare Exception
         raise EngineError(
             f"{named} is no tokenizer that can be used ({' '.join(str(error).split())[:200]}): set "
-            "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
+            "midtoken.remote.tokenizer (--remote-tokenizer) to the model's tokenizer.json "
+            "or GGUF file"
         ) from error
     if len(byte_ids) < 256:
         raise EngineError(
-            f"{named} is not made of bytes: set midtoken.remote.tokenizer to a GGUF file of the "
-            "model, or to nothing"
+            f"{named} is not made of bytes: set midtoken.remote.tokenizer (--remote-tokenizer) to "
+            "a GGUF file of the model, or to nothing"
         )
     fim = fim_tokens(_usual_marks(vocabulary), vocabulary, model)
     marks = fim.marks if fim else frozenset()
@@ -211,7 +234,8 @@ def _tokenizer_of(client: Client, found: Found) -> EngineTokenizer:
         return VllmTokenizer(client, found.model)
     raise EngineError(
         f"{found.name} at {client.url} has no /tokenize that is known here: set "
-        "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
+        "midtoken.remote.tokenizer (--remote-tokenizer) to the model's tokenizer.json "
+        "or GGUF file"
     )
 
 

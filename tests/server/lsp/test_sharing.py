@@ -253,6 +253,12 @@ async def test_for_other_machines(tmp_path, tiny_file, certificate, monkeypatch,
         assert "64 MiB are allowed here" in client.answers[None][0]["error"]["message"]
         assert await process.wait() == 1
 
+        if encrypted:
+            process = await start_process(address, "--insecure", command="connect", stderr=PIPE)
+            said = (await process.stderr.read()).decode()
+            assert await process.wait() == 1
+            assert "has closed the connection without an answer: if the server was" in said
+
         monkeypatch.setenv("MIDTOKEN_TOKEN", TOKEN + "x")
         assert "the token is wrong" in await _refusal(address, *way)
     finally:

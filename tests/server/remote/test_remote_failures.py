@@ -64,7 +64,7 @@ class TestRefusals:
             (
                 307,
                 "",
-                "sends on to https://elsewhere/: set midtoken.remote.url to the final address",
+                "(--remote) to the final address",
             ),
         ],
     )
@@ -136,7 +136,7 @@ class TestConnections:
         message = failure_of(lambda: load_remote(RemoteSection(url=url)))
         assert message == (
             f"no engine answers at {url} (Connection refused): start it, or correct "
-            "midtoken.remote.url"
+            "midtoken.remote.url (--remote)"
         )
 
     @pytest.mark.parametrize("said", [b"\x00\x01\n", b"\n" * 9, b"SSH-2.0-OpenSSH_9.2\r\n"])

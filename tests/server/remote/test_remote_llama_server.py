@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from server.backend import Backend
 from server.bench.llama_server import LlamaProcess, fetch
 from server.completion_options import CompletionOptions
-from server.errors import Cancelled, DownloadError, RemoteError
+from server.errors import Cancelled, DownloadError, EngineError, RemoteError
 from server.models import store
 from server.models.catalog import DEFAULT_MODEL
 from server.option_sections import RemoteSection
@@ -20,6 +20,7 @@ from server.remote.apis import Ask
 from server.remote.completer import UNFORCED, load_remote
 from server.service_request import Request
 from server.snapshot import Snapshot
+from tests.server.remote.fake_engine import tokenizer
 
 SECRET = "sk-very-secret-1234"
 PLAIN = CompletionOptions(grammar="off", max_tokens=8)
@@ -197,3 +198,11 @@ class TestTheDefaultModel:
                 report(f"llama-server, {'its own' if not tokenizer else 'the file'}: {texts}")
                 for text, (_, start) in zip(texts, self.CASES, strict=True):
                     assert text.startswith(start)
+
+
+def test_the_tokenizer_of_another_model(tiny_server, tmp_path):
+    """It is noticed, instead of prompts of nonsense."""
+    tokenizer().save(str(tmp_path / "tokenizer.json"))
+    section = RemoteSection(url=tiny_server.address, tokenizer=str(tmp_path / "tokenizer.json"))
+    with pytest.raises(EngineError, match="is the tokenizer of another model"):
+        load_remote(section)

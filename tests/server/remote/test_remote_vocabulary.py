@@ -52,6 +52,19 @@ class TestTokenizerJson:
         with pytest.raises(EngineError, match=r"correct midtoken\.remote\.tokenizer"):
             ask(serve(), tokenizer=str(tmp_path / name))
 
+    @pytest.mark.parametrize("kind", ["vllm", "sglang"])
+    def test_of_another_model(self, serve, ask, tmp_path, kind):
+        """Where the engine tells how it splits a text, it is noticed; else nothing can be said."""
+        other = Tokenizer(models.BPE(tokenizer().get_vocab(), []))
+        other.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        other.save(str(tmp_path / "tokenizer.json"))
+        engine = serve(kind=kind)
+        if kind == "sglang":
+            ask(engine, tokenizer=str(tmp_path / "tokenizer.json"))
+            return
+        with pytest.raises(EngineError, match="is the tokenizer of another model: set"):
+            ask(engine, tokenizer=str(tmp_path / "tokenizer.json"))
+
     def test_it_is_read_once(self, serve, ask, tmp_path, tokenizer_json):
         """An engine that was away is asked again and again, not a tokenizer that is the same."""
         path, engine = shutil.copy(tokenizer_json, tmp_path), serve()
