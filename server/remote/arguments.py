@@ -28,6 +28,8 @@ def remote_of(options: RemoteArguments) -> RemoteSection | None:
                 "--remote-model, --remote-key-file and --remote-tokenizer go with --remote"
             )
         return None
+    if not url.strip().lower().startswith(("http://", "https://")):
+        raise UsageError("--remote is an address: write http://HOST:PORT or https://HOST")
     given = click.get_current_context(silent=True)
     for name in HERE:
         if given and given.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -35,8 +37,6 @@ def remote_of(options: RemoteArguments) -> RemoteSection | None:
                 f"--{name.replace('_', '-')} is for a model on this machine: "
                 "leave it or --remote away"
             )
-    if not url.strip().lower().startswith(("http://", "https://")):
-        raise UsageError("--remote is an address: write http://HOST:PORT or https://HOST")
     return RemoteSection(
         url=url,
         api=cast("Literal['auto']", options["remote_api"]),
