@@ -111,6 +111,7 @@ class Gains:
             return 1.0
         if self._measured > self._costs_hold:
             self._costs.clear()
+            self._least_share = None
         if size not in self._costs:
             self._costs[size] = self._cost_now(size)
             oldest = min((ratios[0][0] for ratios in self._ratios.values() if ratios), default=None)

@@ -1,7 +1,7 @@
 """How long a draft is: what is believed, what is measured, what is forgotten."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from server.draft_gains import LENGTHS, LONGEST, Gains
@@ -116,6 +116,7 @@ def test_always_a_length(times, fates, matches, share):
         max_size=30,
     ),
 )
+@example(0.0, [(1, 1.0, 0), (3, 1.0, 400), (1, 1.0, 400)])  # the last cost is forgotten
 def test_costs_are_remembered(share, times):
     """Asking in between changes nothing: neither what is measured later nor what is forgotten."""
     asked, fresh = Gains(share), Gains(share)

@@ -74,8 +74,8 @@ async def test_the_end_of_the_input():
     [
         (b'{"jsonrpc": "2.0", "method": "exit"}\n', 0, b""),
         (b'{"method":"exit","params":null}\n', 0, b""),
-        (b'{"text": "\\"method\\": \\"exit\\""}\n', 1, b"midtoken: the server has ended"),
-        (b'{"method": "exited"}\n', 1, b"midtoken: the server has ended"),
+        (b'{"text": "\\"method\\": \\"exit\\""}\n', 1, b"has closed the connection"),
+        (b'{"method": "exited"}\n', 1, b"has closed the connection without an answer"),
     ],
     ids=["exit", "no blanks", "in a text", "another"],
 )
@@ -89,7 +89,9 @@ async def test_the_server_ends(said, code, told):
     async with passing_on(serve) as process:
         process.stdin.write(said)
         assert await process.wait() == code
-        assert (await process.stderr.read()).startswith(told)
+        heard = await process.stderr.read()
+        assert told in heard
+        assert bool(told) == bool(heard)
 
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["an editor that waits", "no input"])
