@@ -96,6 +96,7 @@ export class Again {
     await this.makeUp();
   }
 
+  /** What ends a request that may not have been seen: nothing else asks again for it. */
   private async onceMore(wish: Wish): Promise<void> {
     await this.editor.pause();
     if (!wish.explicit && this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {

@@ -73,7 +73,7 @@ def test_an_answer_as_the_editor_gives_up(
 ):
     """The answer and the news that it is not waited for any more cross: it is shown all the same.
 
-    Without a second request that happened at one to three of fifty keys.
+    Without a second request 3 of 52 keys were left without ghost text on a busy machine.
     """
     (tmp_path / "total.py").write_text("def f(names):\n    total = 1\n    return total\n")
     model = str(tiny_file(ends=False))
