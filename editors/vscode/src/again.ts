@@ -70,14 +70,15 @@ export class Again {
     return wish;
   }
 
-  /** The editor does not wait for it any more. Ends when the server may be told so. */
-  async dropped(wish: Wish): Promise<void> {
-    await this.onceMore(wish);
-  }
-
-  /** Answered with something, at a time when the editor may have given up just now. */
-  async mayCross(wish: Wish): Promise<void> {
-    await this.onceMore(wish);
+  /**
+   * The editor waits for it no more, or was answered at a time when it may have given up just now.
+   * Ends when the server may be told that nobody waits.
+   */
+  async unseen(wish: Wish): Promise<void> {
+    await this.editor.pause();
+    if (!wish.explicit && this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {
+      await this.repeat(wish, false);
+    }
   }
 
   /** Answered with nothing by a server that had no model when it was asked. */
@@ -94,14 +95,6 @@ export class Again {
   async modelIs(ready: boolean): Promise<void> {
     this.ready = ready;
     await this.makeUp();
-  }
-
-  /** What ends a request that may not have been seen: nothing else asks again for it. */
-  private async onceMore(wish: Wish): Promise<void> {
-    await this.editor.pause();
-    if (!wish.explicit && this.isWanted(wish) && !isSame(this.repeatedAt, wish.place)) {
-      await this.repeat(wish, false);
-    }
   }
 
   private async makeUp(): Promise<void> {

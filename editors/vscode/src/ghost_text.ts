@@ -78,7 +78,7 @@ export class GhostText {
     const triggerKind = wish.explicit ? Kind.Invoke : Kind.Automatic;
     const told = new CancellationTokenSource();
     const listening = token.onCancellationRequested(() =>
-      void again.dropped(wish).finally(() => told.cancel()),
+      void again.unseen(wish).finally(() => told.cancel()),
     );
     const [wasReady, began] = [again.isReady, performance.now()];
     try {
@@ -87,7 +87,7 @@ export class GhostText {
         if (!isEmpty(found)) {
           const took = performance.now() - began;
           if (CROSSES_FROM_MS < took && took < CROSSES_UNTIL_MS) {
-            void again.mayCross(wish);
+            void again.unseen(wish);
           }
         } else if (!wasReady) {
           void again.missed(wish);

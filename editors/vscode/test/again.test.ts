@@ -18,47 +18,37 @@ function editorAt(place: Place | undefined) {
   return { editor, asked, again: new Again(editor) };
 }
 
-test("a request that is dropped where nothing has changed is made again, once", async () => {
+test("a request that may not have been seen is made again, once, where nothing has changed", async () => {
   const { editor, again, asked } = editorAt(HERE);
   editor.ask = async (explicit) => {
     asked.push(explicit);
-    await again.dropped(again.asked(HERE, explicit));
+    await again.unseen(again.asked(HERE, explicit));
   };
-  await again.dropped(again.asked(HERE, false));
-  await again.dropped(again.asked(HERE, false));
+  await again.unseen(again.asked(HERE, false));
+  await again.unseen(again.asked(HERE, false));
 
+  assert.deepEqual(asked, [false]);
+
+  editor.at = { ...HERE, version: 4 };
+  await again.unseen(again.asked(HERE, false));
+  await again.unseen(again.asked(editor.at, true)); // a person's own: nobody's 750 ms
   assert.deepEqual(asked, [false]);
 });
 
 test("an editor that did not ask when it was told to is told once more", async () => {
   const { again, asked } = editorAt(HERE);
-  await again.dropped(again.asked(HERE, false));
-  await again.dropped(again.asked(HERE, false));
+  await again.unseen(again.asked(HERE, false));
+  await again.unseen(again.asked(HERE, false));
 
   assert.deepEqual(asked, [false, false]);
 });
 
-test("one whose answer may not have been seen is made again, once, where nothing has changed", async () => {
-  const { editor, again, asked } = editorAt(HERE);
-  editor.ask = async (explicit) => {
-    asked.push(explicit);
-    await again.mayCross(again.asked(HERE, explicit));
-  };
-  await again.mayCross(again.asked(HERE, false));
-  assert.deepEqual(asked, [false]);
-
-  editor.at = { ...HERE, version: 4 };
-  await again.mayCross(again.asked(HERE, false));
-  await again.mayCross(again.asked(editor.at, true)); // nobody's 750 ms
-  assert.deepEqual(asked, [false]);
-});
-
 test("at the next place it is made again, too", async () => {
   const { editor, again, asked } = editorAt(HERE);
-  await again.dropped(again.asked(HERE, false));
+  await again.unseen(again.asked(HERE, false));
   const next = { ...HERE, version: 4, character: 8 };
   editor.at = next;
-  await again.dropped(again.asked(next, false));
+  await again.unseen(again.asked(next, false));
 
   assert.equal(asked.length, 2);
 });
@@ -67,13 +57,13 @@ test("it is not after a change or a move, nor where nobody looks, nor for a newe
   const elsewhere = [{ ...HERE, version: 4 }, { ...HERE, character: 8 }, { ...HERE, line: 2 }];
   for (const place of [...elsewhere, { ...HERE, document: "b" }, undefined]) {
     const { again, asked } = editorAt(place);
-    await again.dropped(again.asked(HERE, false));
+    await again.unseen(again.asked(HERE, false));
     assert.deepEqual(asked, []);
   }
   const { again, asked } = editorAt(HERE);
   const old = again.asked(HERE, false);
   again.asked(HERE, false);
-  await again.dropped(old);
+  await again.unseen(old);
   assert.deepEqual(asked, []);
 });
 
@@ -83,7 +73,7 @@ test("it is not when the window has lost the focus, but where it was not said to
     editor.focused = focused;
     const wish = again.asked(HERE, false);
     editor.focused = false;
-    await again.dropped(wish);
+    await again.unseen(wish);
 
     assert.deepEqual(asked, focused ? [] : [false]);
   }
@@ -94,7 +84,7 @@ test("what is typed in the moment after counts", async () => {
   editor.pause = async () => {
     editor.at = { ...HERE, version: 4 };
   };
-  await again.dropped(again.asked(HERE, false));
+  await again.unseen(again.asked(HERE, false));
 
   assert.deepEqual(asked, []);
 });
@@ -105,7 +95,7 @@ test("a request that a person has made stays dropped, and an automatic one stays
     const repeated: boolean[] = [];
     // An editor that always asks explicitly.
     editor.ask = async () => void repeated.push(again.asked(HERE, true).explicit);
-    await again.dropped(again.asked(HERE, explicit));
+    await again.unseen(again.asked(HERE, explicit));
 
     assert.deepEqual(repeated, explicit ? [] : [false]);
     assert.equal(again.asked(HERE, true).explicit, true);
