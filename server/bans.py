@@ -122,8 +122,8 @@ class Bans:
             byte: (bisect_left(firsts, byte), bisect_right(firsts, byte)) for byte in {*firsts}
         }
         self._longest = max(map(len, self._strings), default=1)
-        self._slow: tuple[bytes, str] | None = None
-        """The last text before a cursor that a pattern took too long on, and what is said of it."""
+        self._begun: tuple[bytes, tuple[str, State] | SlowPatternError] | None = None
+        """The last text before a cursor, and what came of it: one request asks more than once."""
         self._patterns: list[regex.Pattern[str]] = []
         for pattern in dict.fromkeys(patterns):
             try:
@@ -140,18 +140,12 @@ class Bans:
         Raises:
             SlowPatternError: A pattern took too long. On the same text it is not tried again.
         """
-        if self._slow is not None and self._slow[0] == before:
-            raise SlowPatternError(self._slow[1])
-        begun: Begun = ()
-        near = before[-min(BEFORE_BYTES, self._longest - 1) :] if self._longest > 1 else b""
-        for offset, byte in enumerate(near, -len(near)):
-            begun, _ = self._step(begun, offset, byte)
-        text = before[-BEFORE_BYTES:].decode(errors="replace") if self._patterns else ""
-        try:
-            return text, State(begun, tuple(_open_at_end(one, text) for one in self._patterns))
-        except SlowPatternError as error:
-            self._slow = before, str(error)
-            raise
+        known = self._begun
+        if known is None or known[0] != before:
+            known = self._begun = before, self._begin(before)
+        if isinstance(known[1], SlowPatternError):
+            raise SlowPatternError(*known[1].args)
+        return known[1]
 
     def look(self, before: str, state: State, text: bytes, more: bytes) -> Looked:
         """What is found if a text goes on.
@@ -222,6 +216,17 @@ class Bans:
         except SlowPatternError:
             return [False for _ in texts]
         return [is_allowed(text) for text in texts]
+
+    def _begin(self, before: bytes) -> tuple[str, State] | SlowPatternError:
+        begun: Begun = ()
+        near = before[-min(BEFORE_BYTES, self._longest - 1) :] if self._longest > 1 else b""
+        for offset, byte in enumerate(near, -len(near)):
+            begun, _ = self._step(begun, offset, byte)
+        text = before[-BEFORE_BYTES:].decode(errors="replace") if self._patterns else ""
+        try:
+            return text, State(begun, tuple(_open_at_end(one, text) for one in self._patterns))
+        except SlowPatternError as error:
+            return error
 
     def _are_in(self, near: str, state: State, text: bytes, after: bytes) -> bool:
         whole, begun = text + after[:BEFORE_BYTES], state.begun
