@@ -60,7 +60,9 @@ def _engine_findings(completer: RemoteCompleter, milliseconds: float) -> Iterato
         f"{count(len(known.tokenization.vocabulary), 'token')} ({info.vocabulary_type})"
         if known.whole
         else "the engine is asked: prompts take longer, and healing goes back a few tokens",
-        "" if known.whole else "set midtoken.remote.tokenizer to the model's tokenizer.json",
+        ""
+        if known.whole
+        else "set midtoken.remote.tokenizer (--remote-tokenizer) to the model's tokenizer.json",
         {"kind": info.vocabulary_type}
         | ({"tokens": len(known.tokenization.vocabulary)} if known.whole else {}),
     )

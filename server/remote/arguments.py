@@ -13,10 +13,10 @@ from server.errors import UsageError
 from server.option_sections import RemoteSection
 
 HERE = (
-    *("lora", "lora_scale", "threads", "context_size"),
+    *("model_name", "lora", "lora_scale", "threads", "context_size"),
     *("gpu_layers", "main_gpu", "tensor_split", "flash_attn"),
 )
-"""Options that say how a model on this machine is run."""
+"""Options that say which model on this machine is run, and how."""
 
 
 def remote_of(options: RemoteArguments) -> RemoteSection | None:
@@ -33,9 +33,9 @@ def remote_of(options: RemoteArguments) -> RemoteSection | None:
     given = click.get_current_context(silent=True)
     for name in HERE:
         if given and given.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = name.removesuffix("_name").replace("_", "-")
             raise UsageError(
-                f"--{name.replace('_', '-')} is for a model on this machine: "
-                "leave it or --remote away"
+                f"--{option} is for a model on this machine: leave it or --remote away"
             )
     return RemoteSection(
         url=url,

@@ -277,12 +277,13 @@ def _parts(url: str) -> tuple[str, str, int, str, bool]:
     plain = url.isascii() and url.strip().isprintable() and " " not in url.strip()
     if split.scheme not in {"http", "https"} or not host or not plain:
         raise EngineError(
-            "midtoken.remote.url is not an address: write http://HOST:PORT or https://HOST"
+            "midtoken.remote.url (--remote) is not an address: write http://HOST:PORT or "
+            "https://HOST"
         )
     if split.username is not None or split.query or split.fragment:
         raise EngineError(
-            "midtoken.remote.url is an address only: no user, password or query; a key goes into "
-            "the file of midtoken.remote.keyFile"
+            "midtoken.remote.url (--remote) is an address only: no user, password or query; a "
+            "key goes into the file of midtoken.remote.keyFile (--remote-key-file)"
         )
     path, secure = split.path.rstrip("/").removesuffix("/v1"), split.scheme == "https"
     # Said in any case: without one, the end of an IPv6 address would be taken for it.

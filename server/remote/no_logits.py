@@ -71,5 +71,5 @@ class NoLogits:
     def _refuse(self) -> NoReturn:
         raise EngineError(
             f"{self.info.name} runs at {self.info.path} and gives text alone: for this, run a "
-            "model on this machine (midtoken.remote.url empty)"
+            "model on this machine (leave midtoken.remote.url, --remote, away)"
         )

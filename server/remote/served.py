@@ -62,7 +62,7 @@ class LearnedVocabulary(Vocabulary):
         if not 0 <= min(new) <= max(new) < MOST_IDS:
             raise RemoteError(
                 f"the engine's tokenizer has a token {max(new, key=abs)}, which none has: set "
-                "midtoken.remote.tokenizer"
+                "midtoken.remote.tokenizer (--remote-tokenizer)"
             )
         self._take(new)
 
@@ -109,7 +109,8 @@ class ServedEncode:
         if b"".join(piece for _, piece in pieces) != text:
             raise EngineError(
                 "the engine's tokenizer changes texts, so prompts can't be built with it: set "
-                "midtoken.remote.tokenizer to the model's tokenizer.json or GGUF file"
+                "midtoken.remote.tokenizer (--remote-tokenizer) to the model's tokenizer.json "
+                "or GGUF file"
             )
         self._vocabulary.learn(pieces, TokenKind.NORMAL)
         return [token for token, _ in pieces]

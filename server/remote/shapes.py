@@ -21,7 +21,7 @@ def expected_from(url: str) -> Iterator[None]:
     except SURPRISES as error:
         raise RemoteError(
             f"{url} answers in another shape than it should ({type(error).__name__}): is it an "
-            "engine of the kind that midtoken.remote.api says?"
+            "engine of the kind that midtoken.remote.api (--remote-api) says?"
         ) from error
 
 

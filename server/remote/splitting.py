@@ -97,8 +97,8 @@ def _tokens(answer: object) -> list[int]:
     found = answer.get("tokens") if isinstance(answer, dict) else None
     if not isinstance(found, list) or not all(type(token) is int for token in found):
         raise RemoteError(
-            "the engine's /tokenize gives no tokens: set midtoken.remote.tokenizer to the model's "
-            "tokenizer.json or GGUF file"
+            "the engine's /tokenize gives no tokens: set midtoken.remote.tokenizer "
+            "(--remote-tokenizer) to the model's tokenizer.json or GGUF file"
         )
     return found
 

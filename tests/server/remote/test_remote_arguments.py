@@ -8,7 +8,7 @@ from server.errors import UsageError
 
 
 @pytest.mark.parametrize(
-    "option", [("--gpu-layers", "5"), ("--flash-attn", "on"), ("--threads", "1")]
+    "option", [("--gpu-layers", "5"), ("--flash-attn", "on"), ("--threads", "1"), ("--model", "x")]
 )
 @pytest.mark.parametrize("command", [("complete", "-:1:1"), ("explain", "-:1:1"), ("doctor",)])
 def test_options_of_a_model_on_this_machine(command, option):

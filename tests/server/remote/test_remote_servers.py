@@ -165,7 +165,7 @@ class TestServers:
         caplog.set_level(logging.DEBUG, "midtoken")
         async with backend_with(Options(remote=RemoteSection(url="localhost"))) as backend:
             assert backend.status.state == "error"
-            assert "midtoken.remote.url is not an address" in backend.status.message
+            assert "midtoken.remote.url (--remote) is not an address" in backend.status.message
             assert "Traceback" not in caplog.text
 
     async def test_another_engine_is_another_model(self, serve):
