@@ -4,7 +4,9 @@ Not here: who writes it, a model in this process (`completer`) or elsewhere (`re
 shown of it in the end (`answers`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from time import perf_counter
 
 from server.answers import FINISHED, Answer, text_before
@@ -25,6 +27,10 @@ from server.prompt import Prompt
 from server.report import HealingReport
 from server.rules import Place, place_at
 from server.snapshot import Snapshot
+
+TELL_S = 0.01
+"""How often at most it is told what is there of a text: less is nothing to a person, and on a GPU a
+part of what a token takes."""
 
 
 @dataclass(eq=False)
@@ -51,6 +57,14 @@ class Asked:
     _checked: float
     """When everything was ready to write."""
     _first_text: float = 0.0
+    _told: float = -inf
+
+    def tell(self, generation: Generation, on_progress: Callable[[Answer], None]) -> None:
+        """Tell of a text that is being written, unless that was done just now."""
+        now = perf_counter()
+        if now - self._told >= TELL_S:
+            self._told = now
+            on_progress(self.answer(generation))
 
     def answer(self, generation: Generation) -> Answer:
         """What is told of a text, which may be a part of what is being written."""

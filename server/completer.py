@@ -139,7 +139,7 @@ class Completer:
         Args:
             snapshot: The document.
             options: How to complete it.
-            on_progress: Is given the answer so far, each time that its text has grown.
+            on_progress: Is given the answer so far, where its text has grown; see `asked.TELL_S`.
             watcher: Is told how it comes about.
 
         Raises:
@@ -162,7 +162,7 @@ class Completer:
             return unasked
 
         def progress(so_far: Generation) -> None:
-            on_progress(asked.answer(so_far))
+            asked.tell(so_far, on_progress)
 
         rows = self.rows_of(prompt.head)
         drafts = None if self.drafter is None else self.drafter.begin(snapshot, prompt)

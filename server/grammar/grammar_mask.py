@@ -89,6 +89,8 @@ class GrammarMask:
         """Lengths, ascending, of which no more is known than that what is near fits."""
         self._refused_ends: list[int] = []
         self._reason: str | None = None
+        self._sure = b""
+        """What may come next, as far as that was asked last."""
         self._checks = self._refused = 0
         self._seconds = 0.0
         self._pushed: list[tuple[int, float, float]] = []
@@ -111,6 +113,7 @@ class GrammarMask:
             return len(text)
         self._checks += 1
         self._refused += fits < len(text)
+        self._sure = text[:fits]
         self._count(started)
         return fits
 
@@ -133,12 +136,13 @@ class GrammarMask:
 
     def push(self, text: bytes) -> None:
         """Note that this was written. What was not allowed switches the mask off."""
+        sure, self._sure = self._sure.startswith(text), b""
         for piece in _PIECES.findall(text) if self._inside else _LINES.findall(text):
             joins = self._text and self._text[-1] in _WORD and piece[0] in _WORD
             if not self._reason and (piece[0] == LINE_FEED or (self._inside and not joins)):
                 self._note_end()
             if not self._reason:
-                self._feed(piece)
+                self._feed(piece, sure)
             self._text += piece
         since = self._pushed[-1][1] if self._pushed else 0.0
         self._pushed.append((len(self._text), self._seconds, 1e3 * (self._seconds - since)))
@@ -147,6 +151,7 @@ class GrammarMask:
         """Take back all but the first bytes of what was written."""
         if not self._reason:
             self._state.rollback(len(self._text) - length)
+        self._sure = b""
         del self._text[length:]
         self._ends = {end: fits for end, fits in self._ends.items() if end <= length}
         self._near_ends = [end for end in self._near_ends if end < length]
@@ -229,10 +234,10 @@ class GrammarMask:
             steps_ms=tuple([taken for *_, taken in self._pushed]),
         )
 
-    def _feed(self, piece: bytes) -> None:
+    def _feed(self, piece: bytes, sure: bool) -> None:
         started = thread_time()
         try:
-            if self._state.feed(piece) < len(piece):
+            if self._state.feed(piece, sure=sure) < len(piece):
                 self._let_pass("the text left the grammar")
         except TooSlow as error:
             self._let_pass(str(error))

@@ -145,7 +145,7 @@ class RemoteCompleter(Completer):
             mask=asked.mask,
             bans=asked.watch(),
             note=note,
-            on_progress=lambda so_far: on_progress(asked.answer(so_far)),
+            on_progress=lambda so_far: asked.tell(so_far, on_progress),
         )
         if generation.logprobs and not any(generation.logprobs):
             notes.append(TELLS_NONE)

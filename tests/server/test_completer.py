@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from healing.rows import RowCache
 from server.answers import present
 from server.closers import closers
-from server.completer import Completer
 from server.completion_options import CompletionOptions
 from server.decoding import METHODS, generate
 from server.errors import Cancelled
@@ -20,7 +19,7 @@ from server.prompt import build_prompt
 from server.rules import place_at
 from server.snapshot import Snapshot, line_bounds, offset_at, position_at
 from tests.server.documents import documents
-from tests.server.engines import Noisy, Watched
+from tests.server.engines import Noisy, Scripted, Watched, around
 
 methods = st.sampled_from(METHODS)
 prompts = st.sampled_from(["fim", "left"])
@@ -29,11 +28,6 @@ prompts = st.sampled_from(["fim", "left"])
 def snapshot_of(document, language="python"):
     text, cursor = document
     return Snapshot("a.py", 0, text, cursor, language)
-
-
-def around(completer, engine):
-    """A completer with the same model behind another engine, and nothing remembered."""
-    return Completer(engine, completer.tokenization, exact=completer.exact)
 
 
 def text_of(completion):
@@ -264,6 +258,21 @@ def test_cancelling(tiny_completer):
 
 
 @pytest.mark.model
+@pytest.mark.parametrize(("seconds", "told"), [(0, 3), (1e9, 1)])
+def test_told_on_the_way(tiny_completer, monkeypatch, seconds, told):
+    """The first text at once, and a later one not sooner after another than is of use."""
+    monkeypatch.setattr("server.asked.TELL_S", seconds)
+    tokens = [tiny_completer.tokenization.encode(word)[0] for word in (b"a", b"b", b"c")]
+    completer = around(tiny_completer, Scripted(tiny_completer.engine, tokens))
+    answers = []
+
+    document = snapshot_of((b"x = ", 4))
+    last = completer.answer(document, CompletionOptions("off", grammar="off"), answers.append)
+
+    assert [answer.generation.text for answer in answers] == [b"a", b"ab", b"abc"][:told]
+    assert last.generation.text == b"abc"
+
+
 class TestTypingAlong:
     BEFORE = b"def fibonacci(n):\n    if n < 2:\n        return n\n"
     LINE = b"    return fibonacci(n"

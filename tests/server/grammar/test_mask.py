@@ -291,3 +291,21 @@ def test_a_twin_has_no_consequences(questions, data):
     assert mask.wanted == alone.wanted
     one, other = mask.report(), alone.report()
     assert (one.checks, one.refused, one.reason) == (other.checks, other.refused, other.reason)
+
+
+@given(st.lists(st.tuples(st.lists(signs, max_size=3), signs, st.integers(0, 3)), max_size=8))
+def test_questions_have_no_consequences(steps):
+    """A text goes the same way, whether it was asked for just before, or something else was."""
+    mask, alone = (mask_at(b"(a[", b"])\n", inside=True) for _ in range(2))
+    written = b""
+    for questions, text, back in steps:
+        for question in (*questions, text):
+            mask.fitting(question)
+        for one in (mask, alone):
+            one.push(text)
+            one.back(max(0, len(written + text) - back))
+        written = (written + text)[: max(0, len(written + text) - back)]
+        assert mask.fitting(b"a])(") == alone.fitting(b"a])(")
+
+    assert mask.fits(20) == alone.fits(20)
+    assert mask.report().reason == alone.report().reason

@@ -185,8 +185,9 @@ class TestEnding:
         assert completion.ended == "ban"
         assert any("bans end a suggestion" in note for note in completion.notes)
 
-    def test_streamed(self, serve, ask):
+    def test_streamed(self, serve, ask, monkeypatch):
         """What is shown on the way is the beginning of what is shown in the end."""
+        monkeypatch.setattr("server.asked.TELL_S", 0)
         engine = serve(wish="    return fibonacci(n - 1) + fibonacci(n)\n", chunk=1)
         shown = []
         completion = ask(engine).complete(at(b"    retu"), PLAIN, shown.append)
