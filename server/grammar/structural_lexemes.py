@@ -129,7 +129,8 @@ KOTLIN = Lexemes(
 )
 
 
-_RUST_CHAR = rb"'(?:\\[^\n][^'\n]*|[^'\\\n\x80-\xff]|[\xc0-\xff][\x80-\xbf]{1,3})'"
+# At the text's end a quote with one character may become one, though it may be a lifetime, too.
+_RUST_CHAR = rb"'(?:\\[^\n][^'\n]*|[^'\\\n\x80-\xff]|[\xc0-\xff][\x80-\xbf]{1,3})(?:'|\Z)"
 
 RUST = Lexemes(
     _of(

@@ -123,6 +123,13 @@ class TestWindow:
         assert state.check(b"))")
         assert (closed.check(b")"), closed.check(b"))")) == (True, False)
 
+    @pytest.mark.parametrize("begun", [b"')", b"match c {\n    '('|')"])
+    def test_knows_that_a_character_is_begun(self, begun):
+        """Its bracket is none: a window that took it for one would see a lifetime next."""
+        window = behind("rust", begun)
+        assert window.check(b"' => 1,")
+        assert not window.check(b" => 1,")
+
     def test_of_broken_text_starts_anew(self):
         state = behind("java", b'void f() {\n  g(1]);\n  s = "a;\n')
 
