@@ -25,7 +25,7 @@ Not here: what a decoder does about a match (`ban_watch`, `decoding`).
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -224,7 +224,8 @@ class Bans:
             begun, _ = self._step(begun, offset, byte)
         text = before[-BEFORE_BYTES:].decode(errors="replace") if self._patterns else ""
         try:
-            return text, State(begun, tuple(_open_at_end(one, text) for one in self._patterns))
+            places = (_search(one, text, 0, len(text))[0] for one in self._patterns)
+            return text, State(begun, tuple(places))
         except SlowPatternError as error:
             return error
 
@@ -316,43 +317,41 @@ def _search(
 ) -> tuple[int, int | None]:
     """Where a match begins that ends after the cursor, and its end.
 
-    Without one: where the first begins that more text could complete, else the text's end, and
-    None.
+    Without one: where the first begins that more text could make one, else the text's end, and
+    None. That may be one that is whole already: it may get longer.
     """
+    first: int | None = None
     while since < len(text):
-        found = _searched(pattern, text, since)
+        found = _searched(pattern.search, text, since)
         if found is None:
             break
         start, end = found.span()
         if found.partial:
-            return start, None
+            return (start if first is None else first), None
         if end > cursor and end > start:
             return start, end
-        since = start + 1
-    return len(text), None
-
-
-def _open_at_end(pattern: "regex.Pattern[str]", before: str) -> int:
-    """Where the first match begins that is not whole at the end of a text; its end if none does."""
-    found = _searched(pattern, before, 0)
-    if found is None or found.partial:
-        return len(before) if found is None else found.start()
-    # A whole match hides those that are not: each place is looked at by itself.
-    for start in range(len(before)):
-        found = _searched(pattern, before, start, here=True)
-        if found is not None and found.partial:
-            return start
-    return len(before)
+        if start >= cursor:
+            since = start + 1
+            continue
+        # What ends before the cursor hides what begins beside it: each place is looked at by itself.
+        for place in range(since, cursor):
+            found = _searched(pattern.match, text, place, partial=False)
+            if found is not None and found.end() > cursor:
+                return place, found.end()
+            if first is None and _searched(pattern.fullmatch, text, place) is not None:
+                first = place
+        since = cursor
+    return (len(text) if first is None else first), None
 
 
 def _searched(
-    pattern: "regex.Pattern[str]", text: str, since: int, *, here: bool = False
+    look: "Callable[..., regex.Match[str] | None]", text: str, since: int, *, partial: bool = True
 ) -> "regex.Match[str] | None":
     try:
-        look = pattern.match if here else pattern.search
-        return look(text, since, partial=True, timeout=SEARCH_S)
+        return look(text, since, partial=partial, timeout=SEARCH_S)
     except TimeoutError as error:
-        raise SlowPatternError(f"the pattern {pattern.pattern!r} {TOO_SLOW}") from error
+        pattern: str = look.__self__.pattern  # type: ignore[attr-defined]
+        raise SlowPatternError(f"the pattern {pattern!r} {TOO_SLOW}") from error
 
 
 def _bytes(string: str) -> bytes:
