@@ -53,12 +53,21 @@ class TcpOptions:
 
 
 class OpenWriter(StdoutWriter):
-    """Writes while it is open: what is taken back by an `exit` is answered after the end."""
+    """Writes while it is open: what is taken back by an `exit` is answered after the end.
+
+    An editor that does not read any more may still have its end of standard input open.
+    """
 
     def write(self, data: bytes) -> None:
-        """Send, unless it is closed."""
-        if not self._stdout.closed:
+        """Send, unless it is closed or nobody reads."""
+        if self._stdout.closed:
+            return
+        try:
             super().write(data)
+        except BrokenPipeError:
+            logger.warning("the editor has gone without a word")
+            with contextlib.suppress(BrokenPipeError):  # of what is left to be written
+                self.close()
 
 
 def serve_stdio(source: BufferedReader | None = None) -> None:
@@ -86,8 +95,6 @@ def serve_stdio(source: BufferedReader | None = None) -> None:
 
     try:
         run(connection)
-    except BrokenPipeError:
-        logger.warning("the editor has gone without a word")
     finally:
         reading.shutdown()
 

@@ -164,3 +164,24 @@ async def test_exit_while_it_works(tiny_file, endless, pause):
     assert await process.stderr.read() == b""
     assert await process.wait() == 1
     await client.end()
+
+
+@pytest.mark.parametrize("pause", [0.0, 1.0])
+async def test_nobody_reads(tiny_file, endless, pause):
+    """An editor that has closed the server's output: one line says so, whatever is answered."""
+    process = await start_process("--stdio", stderr=asyncio.subprocess.PIPE)
+    client = Client(process.stdout, process.stdin)
+    client.settings = None
+    await client.begin(NEOVIM_12, settings(tiny_file(ends=False), **endless))
+    await client.ready()
+    client.open(URI, "class Stop:\n\nself.")
+    process._transport.get_pipe_transport(1).close()
+    for _ in range(9):
+        client.send_inline(URI, (2, 5))
+        client.send("workspace/executeCommand", {"command": "midtoken.openReport"})
+    await asyncio.sleep(pause)
+    process.stdin.close()
+
+    said = (await process.stderr.read()).decode()
+    assert said.splitlines() == ["midtoken.serving: the editor has gone without a word"]
+    assert await process.wait() == 0
