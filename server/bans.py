@@ -333,7 +333,7 @@ def _search(
         if start >= cursor:
             since = start + 1
             continue
-        # What ends before the cursor hides what begins beside it: each place is looked at by itself.
+        # What ends before the cursor hides what begins beside it: look at each place by itself.
         for place in range(since, cursor):
             found = _searched(pattern.match, text, place, partial=False)
             if found is not None and found.end() > cursor:

@@ -7,6 +7,7 @@ import click
 
 from server.errors import UsageError
 from server.models.catalog import DEFAULT_MODEL
+from server.option_sections import MAX_INTEGER
 
 HEALING_METHODS = ("exact", "align", "one", "off")
 GRAMMAR_MODES = ("auto", "structural", "off")
@@ -145,7 +146,9 @@ def request_options(command: Command) -> Command:
             show_default=True,
             help="Use the text on both sides of the cursor, or only what is before it.",
         ),
-        click.option("--max-tokens", type=click.IntRange(1), default=64, show_default=True),
+        click.option(
+            "--max-tokens", type=click.IntRange(1, MAX_INTEGER), default=64, show_default=True
+        ),
         click.option(
             "--candidates",
             type=click.IntRange(1, 10),

@@ -155,6 +155,8 @@ def engine_options_of(options: EngineArguments) -> EngineOptions:
     Raises UsageError, and ModelError for an adapter that is not there.
     """
     lora = options["lora"]
+    if not lora and options["lora_scale"] != 1:
+        raise UsageError("--lora-scale goes with --lora")
     adapter = Lora(str(store.expanded(lora)), options["lora_scale"]) if lora else None
     if adapter:  # before anything that takes time
         check_there(adapter)

@@ -202,7 +202,7 @@ class MidtokenServer(LanguageServer):
             logger.warning("%s", problem)
         if len(new) > MOST_TOLD:
             more = f"{len(new) - MOST_TOLD} more settings are wrong"
-            if self.tell_once(f"{more}: they are named when these are right", more):
+            if self.tell_once(f"{more}: they are named when settings change next", more):
                 logger.warning("%s", more)
 
     @property

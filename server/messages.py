@@ -134,8 +134,12 @@ class MessageProtocol(LanguageServerProtocol):
         try:
             message = self.structure_message(data)
         except JsonRpcException as error:
-            shown = f"the parameters of {data.get('method')} have a wrong shape"
-            self._refuse(data, types.ErrorCodes.InvalidParams, shown)
+            if "method" in data:
+                shown = f"the parameters of {data['method']} have a wrong shape"
+                self._refuse(data, types.ErrorCodes.InvalidParams, shown)
+            else:
+                shown = "the message has no method, and is no answer to one of the server's"
+                self._refuse(data, types.ErrorCodes.InvalidRequest, shown)
             logger.debug("%s", error)
             self.passed_over(data)
             return

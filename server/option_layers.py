@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from server.option_sections import MAX_INTEGER
 from server.option_table import OVERRIDABLE, OVERRIDES, TABLE, Option
 from server.options import ADDED, Options, joined, value_of, with_values
 from server.plain_files import MISSING, fault_of
@@ -161,6 +162,8 @@ def toml_of(content: bytes) -> dict[str, Any]:
         raise ValueError(f"line {line} is not UTF-8 text") from error
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"the file is not TOML: {error}") from error
+    except ValueError as error:  # Python's limit for the digits of a number
+        raise ValueError("a number in the file has too many digits") from error
     except RecursionError as error:
         raise ValueError("the file is nested too deeply") from error
 
@@ -251,10 +254,12 @@ class _Reader:
                 checked = joined(*known.values())
             return {key: checked}
         except ValueError:
-            shown = _shown(kept)
+            shown, allowed = _shown(kept), row.allowed
+            if isinstance(value, int) and value > MAX_INTEGER == row.about.high:
+                allowed = f"at most {MAX_INTEGER}"
             self._problem(
                 full,
-                f"{full} is {_shown(value)}; allowed is {row.allowed}; it stays {shown}",
+                f"{full} is {_shown(value)}; allowed is {allowed}; it stays {shown}",
                 _shown(value),
             )
             return {}

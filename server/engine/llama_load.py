@@ -155,7 +155,7 @@ def _check_options(options: EngineOptions) -> None:
     most_devices = load_library().llama_max_devices()
     if len(options.tensor_split) > most_devices:
         raise EngineError(
-            f"tensor_split has {len(options.tensor_split)} shares; there can be {most_devices}"
+            f"the tensor split has {len(options.tensor_split)} shares; there can be {most_devices}"
         )
 
 

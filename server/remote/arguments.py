@@ -23,10 +23,10 @@ def remote_of(options: RemoteArguments) -> RemoteSection | None:
     """The engine that is named; None if there is none. Raises UsageError for half of one."""
     url = options["remote"]
     if url is None:
-        if any(options[name] for name in ("remote_model", "remote_key_file", "remote_tokenizer")):
-            raise UsageError(
-                "--remote-model, --remote-key-file and --remote-tokenizer go with --remote"
-            )
+        usual = RemoteSection()
+        for name in ("api", "model", "key_file", "tokenizer", "timeout"):
+            if options[f"remote_{name}"] != getattr(usual, name):  # type: ignore[literal-required]
+                raise UsageError(f"--remote-{name.replace('_', '-')} goes with --remote")
         return None
     if not url.strip().lower().startswith(("http://", "https://")):
         raise UsageError("--remote is an address: write http://HOST:PORT or https://HOST")

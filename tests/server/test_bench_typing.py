@@ -298,3 +298,11 @@ class TestCommand:
 
         assert result.code == 1
         assert "a.py" in result.error
+
+    def test_files_and_projects(self, capfdbinary, monkeypatch, tiny_file):
+        """One or the other is typed, and none is left out in silence."""
+        arguments = ("bench", "typing", "a.py", "--project", "flask", "--model", tiny_file())
+        result = run_here(capfdbinary, monkeypatch, *arguments)
+
+        assert result.code == 2
+        assert result.error.startswith("files are typed instead of projects")

@@ -55,6 +55,12 @@ def test_via_server(arguments, adapter):
     assert via["items"] == direct["items"]
 
 
+def test_scale_of_nothing(capfdbinary, monkeypatch, arguments):
+    """A scale without an adapter is one line and exit code 2."""
+    result = run_here(capfdbinary, monkeypatch, *arguments, "--lora-scale", 0.5)
+    assert (result.code, result.error) == (2, "--lora-scale goes with --lora")
+
+
 def test_wrong_file(capfdbinary, monkeypatch, arguments, tmp_path):
     """A file that is missing is one line and exit code 1."""
     result = run_here(capfdbinary, monkeypatch, *arguments, "--lora", tmp_path / "no.gguf")

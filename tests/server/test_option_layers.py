@@ -202,6 +202,13 @@ class TestLanguages:
             "initializationOptions: midtoken.languages.overrides.d must be an object, not 1",
         ]
 
+    def test_more_than_any_number(self):
+        """The limit is named where it is the reason."""
+        _, [problem] = editor({"completion": {"maxTokens": 10**12}})
+        assert str(problem).endswith(
+            "maxTokens is 1000000000000; allowed is at most 2147483647; it stays 64"
+        )
+
     @pytest.mark.parametrize("settings", [{"c": {"completion": 3}}, {"c.completion": 3}])
     def test_not_a_section(self, settings):
         """A section of a language that is none, or a name that is none, is named as it is set."""

@@ -12,8 +12,9 @@ from server.serving import TcpOptions, serve_tcp
         (b"[completion]\nseed = \n", "the file is not TOML: Invalid value (at line 2"),
         (b"a = 1\nb = '\xff'\n", "line 2 is not UTF-8 text"),
         (b"a = " + b"[" * 100_000, "the file is nested too deeply"),
+        (b"a = " + b"1" * 5_000, "a number in the file has too many digits"),
     ],
-    ids=["no TOML", "no UTF-8", "deep"],
+    ids=["no TOML", "no UTF-8", "deep", "long"],
 )
 def test_broken(tmp_path, content, message):
     """One line says what is wrong and where, and nothing is served."""

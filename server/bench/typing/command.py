@@ -138,6 +138,8 @@ def run_typing(files: tuple[str, ...], options: TypingArguments) -> None:
 
 def _parts(files: tuple[str, ...], options: TypingArguments) -> Parts:
     seed = options["seed"]
+    if files and (options["projects"] or options["languages"]):
+        raise UsageError("files are typed instead of projects: leave --project and --language away")
     if files:
         languages = dict.fromkeys(map(language_of, files))
         groups = [[name for name in files if language_of(name) == one] for one in languages]

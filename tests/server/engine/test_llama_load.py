@@ -114,7 +114,7 @@ def test_weights_that_are_no_numbers(model, tmp_path, name):
         ({"threads": -1}, "threads is -1"),
         ({"slots": 0}, "slots is 0"),
         ({"n_ubatch": 1 << 20}, "n_ubatch is 1048576"),
-        ({"tensor_split": (1.0,) * 99}, "tensor_split has 99 shares"),
+        ({"tensor_split": (1.0,) * 99}, "the tensor split has 99 shares"),
     ],
 )
 def test_senseless_options(model, options, reason):

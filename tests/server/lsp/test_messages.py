@@ -111,6 +111,16 @@ async def test_wrong_parameters(client, params):
     await works(client)
 
 
+async def test_no_method(client):
+    """What is neither a request nor an answer is called that."""
+    client.send_message({"jsonrpc": "2.0", "id": "none"})
+    await works(client)
+
+    [answer] = client.answers["none"]
+    said = "midtoken: the message has no method, and is no answer to one of the server's"
+    assert (answer["error"]["code"], answer["error"]["message"]) == (INVALID_REQUEST, said)
+
+
 @pytest.mark.parametrize("number", [None, 1.5, {}, [], True], ids=json.dumps)
 async def test_strange_numbers(client, number):
     """Requests whose number is none end nothing."""

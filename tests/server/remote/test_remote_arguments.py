@@ -17,3 +17,13 @@ def test_options_of_a_model_on_this_machine(command, option):
     result = CliRunner().invoke(cli, arguments, input="x")
     assert isinstance(result.exception, UsageError)
     assert f"{option[0]} is for a model on this machine" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    "option", [("--remote-model", "x"), ("--remote-api", "vllm"), ("--remote-timeout", "5")]
+)
+def test_half_an_engine(option):
+    """What says how to ask an engine elsewhere is of no use without its address."""
+    result = CliRunner().invoke(cli, ["complete", "-:1:1", *option], input="x")
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception) == f"{option[0]} goes with --remote"
