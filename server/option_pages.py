@@ -24,7 +24,8 @@ _INTRODUCTION = """\
 
 Settings come from four places. Later ones win, and what none of them sets has its default:
 
-1. `{own}` in the workspace, or the table `[tool.midtoken]` of its `{project}`;
+1. `{own}` in the workspace, or the table `[tool.midtoken]` of its `{project}`; a workspace of
+   several folders has those of the first one that it was opened with;
 2. `initializationOptions`, which the editor sends when it starts the server;
 3. `workspace/configuration`, section `midtoken`, which the server asks for;
 4. `workspace/didChangeConfiguration`, which the editor sends when they change.

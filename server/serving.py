@@ -67,7 +67,7 @@ class OpenWriter(StdoutWriter):
         except BrokenPipeError:
             logger.warning("the editor has gone without a word")
             with contextlib.suppress(BrokenPipeError):  # of what is left to be written
-                self.close()
+                self._stdout.close()
 
 
 def serve_stdio(source: BufferedReader | None = None) -> None:
