@@ -123,7 +123,8 @@ class Bans:
         }
         self._longest = max(map(len, self._strings), default=1)
         self._begun: tuple[bytes, tuple[str, State] | SlowPatternError] | None = None
-        """The last text before a cursor, and what came of it: one request asks more than once."""
+        """What counts of the last text before a cursor, and what came of it: one request asks more
+        than once."""
         self._patterns: list[regex.Pattern[str]] = []
         for pattern in dict.fromkeys(patterns):
             try:
@@ -140,9 +141,9 @@ class Bans:
         Raises:
             SlowPatternError: A pattern took too long. On the same text it is not tried again.
         """
-        known = self._begun
-        if known is None or known[0] != before:
-            known = self._begun = before, self._begin(before)
+        near, known = before[-BEFORE_BYTES:], self._begun
+        if known is None or known[0] != near:
+            known = self._begun = near, self._begin(near)
         if isinstance(known[1], SlowPatternError):
             raise SlowPatternError(*known[1].args)
         return known[1]
@@ -217,12 +218,12 @@ class Bans:
             return [False for _ in texts]
         return [is_allowed(text) for text in texts]
 
-    def _begin(self, before: bytes) -> tuple[str, State] | SlowPatternError:
+    def _begin(self, near: bytes) -> tuple[str, State] | SlowPatternError:
         begun: Begun = ()
-        near = before[-min(BEFORE_BYTES, self._longest - 1) :] if self._longest > 1 else b""
-        for offset, byte in enumerate(near, -len(near)):
+        nearest = near[-(self._longest - 1) :] if self._longest > 1 else b""
+        for offset, byte in enumerate(nearest, -len(nearest)):
             begun, _ = self._step(begun, offset, byte)
-        text = before[-BEFORE_BYTES:].decode(errors="replace") if self._patterns else ""
+        text = near.decode(errors="replace") if self._patterns else ""
         try:
             places = (_search(one, text, 0, len(text))[0] for one in self._patterns)
             return text, State(begun, tuple(places))

@@ -47,6 +47,7 @@ class Person:
         folder: Path,
         settings: dict[str, Any],
         models: Sequence[Path | str],
+        first: Sequence[str] = (),
     ) -> None:
         """Sit down at a connection that has begun with these settings.
 
@@ -56,17 +57,20 @@ class Person:
             folder: The workspace; half of the documents lie in it.
             settings: What the connection has begun with.
             models: Those that this person may choose.
+            first: Suffixes of documents to open at once, one after the other.
         """
         self.pages: list[Page] = []
         self._draw, self._connection, self._folder = draw, connection, folder
-        self._settings, self._models = settings, [*models]
+        self._settings, self._models, self._first = settings, [*models], [*first]
         self._opened = 0
         self._tokens = 0
 
     async def act(self) -> float:
         """Do one thing; returns the seconds until the next one."""
         draw = self._draw
-        if not self.pages or (len(self.pages) < OPEN and draw.random() < 0.01):
+        if self._first and len(self.pages) >= OPEN:
+            self._close(self.pages[-1])
+        if self._first or not self.pages or (len(self.pages) < OPEN and draw.random() < 0.01):
             self._open()
         if draw.random() < 0.03:
             draw.shuffle(self.pages)
@@ -110,7 +114,7 @@ class Person:
     # Documents
 
     def _open(self) -> None:
-        name, language, text = some_text(self._draw)
+        name, language, text = some_text(self._draw, self._first.pop() if self._first else None)
         self._opened += 1
         if self._draw.random() < 0.5:
             uri = (self._folder / f"{self._opened % 20}_{name}").as_uri()

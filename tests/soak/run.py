@@ -17,7 +17,7 @@ from tests.soak.asked import INLINE, MENU, MODELS, Asked
 from tests.soak.connection import Connection, Counts
 from tests.soak.person import Person
 from tests.soak.servers import Place, Server, Shared, Stdio, Tcp
-from tests.soak.texts import some_text
+from tests.soak.texts import some_text, suffixes
 
 MOST_FAULTS = 30
 """More of them tell nothing new; the run goes on."""
@@ -109,6 +109,8 @@ class Run:
         self._awake = asyncio.Event()
         self._present: set[str] = set()
         """Whoever is in a session and not at rest."""
+        self._met: set[str] = set()
+        """Servers at which all languages were opened."""
         self._began = 0.0
 
     @property
@@ -212,7 +214,10 @@ class Run:
         await connection.begin(editor, settings, **(root if draw.random() < 0.5 else {}))
         if isinstance(server, Stdio):
             await connection.ready()
-        return Person(draw, connection, self.workspace, settings, models)
+        # A language takes megabytes when it is met for the first time, which is no growth.
+        first = () if server.name in self._met else suffixes()
+        self._met.add(server.name)
+        return Person(draw, connection, self.workspace, settings, models, first)
 
     async def _rest_with_open_connection(
         self, name: str, connection: Connection, person: Person

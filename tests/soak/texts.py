@@ -45,12 +45,17 @@ def files() -> tuple[Path, ...]:
     return tuple(path for path in found if 0 < path.stat().st_size <= LARGEST)
 
 
-def some_text(draw: random.Random) -> tuple[str, str, str]:
+def suffixes() -> list[str]:
+    """One for each language, in order."""
+    return sorted({path.suffix for path in files()})
+
+
+def some_text(draw: random.Random, suffix: str | None = None) -> tuple[str, str, str]:
     """A part of a real file: its name, its language and the text, sometimes with other line ends.
 
-    Every language is as probable as any other.
+    Every language is as probable as any other, if none is named by its suffix.
     """
-    suffix = draw.choice(sorted({path.suffix for path in files()}))
+    suffix = suffix or draw.choice(suffixes())
     path = draw.choice([path for path in files() if path.suffix == suffix])
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     size = draw.choice([1, 20, 60, 200, 5000])
