@@ -51,7 +51,7 @@ class LlamaServer:
         reused = (found.get("timings") or {}).get("cache_n")
         ended = ENDS.get(str(found.get("stop_type")), "stop token") if found.get("stop") else None
         return Piece(
-            str(found.get("content") or "").encode(errors="replace"),
+            str(found.get("content") or "").encode(errors="surrogatepass"),
             finite(one.get("logprob") for one in probabilities),
             ended,
             reused if isinstance(reused, int) else None,

@@ -65,7 +65,7 @@ class Completions:
         logprobs, tops = told.get("token_logprobs") or [], told.get("top_logprobs") or []
         reason = choice.get("finish_reason")
         return Piece(
-            str(choice.get("text") or "").encode(errors="replace"),
+            str(choice.get("text") or "").encode(errors="surrogatepass"),
             finite(logprobs),
             None if reason is None else ENDS.get(str(reason), "stop token"),
             rivals=rivals((tops[0] or {}).items()) if len(tops) == len(logprobs) == 1 else (),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from healing.sampling import Sampling
+from healing.stitch import Stitch
 from server.ban_watch import BanWatch
 from server.bans import BanReport
 from server.generation import Generation
@@ -96,7 +97,7 @@ def write(
             del text[left:]
             return "ban"
         fitting = shown if mask is None else shown[: mask.fitting(shown)]
-        fitting = fitting.decode(errors="ignore").encode()  # no part of a character
+        fitting = Stitch().push(fitting)  # no part of a character
         if mask is not None:
             mask.push(fitting)
         if bans is not None:

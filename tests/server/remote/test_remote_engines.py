@@ -194,6 +194,13 @@ class TestEnding:
         assert len(set(shown)) > 5
         assert all(text_of(completion).startswith(text) for text in shown)
 
+    @pytest.mark.parametrize("kind", ["llama-server", "vllm"])
+    def test_half_a_character(self, serve, ask, kind):
+        """A surrogate that stands alone is no text: it ends before, and no sign stands for it."""
+        engine = serve(kind=kind, wish="    return total\ud83d(n - 1)\n")
+        completion = ask(engine).complete(at(b"    retu"), PLAIN)
+        assert text_of(completion) in {"rn total", "rn tota", "rn tot"}  # it comes in pieces
+
     def test_without_probabilities(self, serve, ask):
         """An engine that tells none still completes, and the report says so."""
         engine = serve(has_logprobs=False)
