@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -62,15 +63,19 @@ async def test_items_change_nothing_else(connect, editor):
         editor, completion={"contextTokens": 200}, trigger={"timeBudget": 60_000}
     )
 
+    # Each in a document of its own: what was suggested at a text before may go on in a longer one.
+    documents = (f"file:///{number}.py" for number in count())
+
     @given(cursors(), st.sampled_from([INVOKED, AUTOMATIC]))
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @in_this_loop
     async def check(place: tuple[str, int], kind: int) -> None:
-        text, cursor = place
-        client.open(URI, text)
+        (text, cursor), uri = place, next(documents)
+        client.open(uri, text)
         position = editing.position(text, cursor, editor)
-        inline = await client.inline(URI, position, kind)
-        menu = await client.menu(URI, position)
+        inline = await client.inline(uri, position, kind)
+        menu = await client.menu(uri, position)
+        client.close(uri)
 
         for item in inline:
             assert set(item) >= {"insertText", "range"}
