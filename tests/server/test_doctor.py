@@ -42,6 +42,8 @@ def options(model: Path | str, **changes):
         "lora_scale": 1.0,
         "remote": None,
         **dict.fromkeys(("remote_model", "remote_key_file", "remote_tokenizer"), ""),
+        "remote_api": "auto",
+        "remote_timeout": 60.0,
     }
     return usual | changes
 
