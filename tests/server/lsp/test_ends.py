@@ -146,15 +146,21 @@ async def test_letting_go_fails():
             process.kill()
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.2])
-async def test_exit_while_it_works(tiny_file, endless, pause):
-    """An editor that exits without a word of warning: what is under way ends, in silence."""
+async def started(model, endless):
+    """A process that tells what it says on standard error, and a document that goes on for ever."""
     process = await start_process("--stdio", stderr=asyncio.subprocess.PIPE)
     client = Client(process.stdout, process.stdin)
     client.settings = None
-    await client.begin(NEOVIM_12, settings(tiny_file(ends=False), **endless))
+    await client.begin(NEOVIM_12, settings(model, **endless))
     await client.ready()
     client.open(URI, "class Stop:\n\nself.")
+    return process, client
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.2])
+async def test_exit_while_it_works(tiny_file, endless, pause):
+    """An editor that exits without a word of warning: what is under way ends, in silence."""
+    process, client = await started(tiny_file(ends=False), endless)
     for _ in range(3):
         client.send_inline(URI, (2, 5))
         client.send("workspace/executeCommand", {"command": "midtoken.openReport"})
@@ -169,12 +175,7 @@ async def test_exit_while_it_works(tiny_file, endless, pause):
 @pytest.mark.parametrize("pause", [0.0, 1.0])
 async def test_nobody_reads(tiny_file, endless, pause):
     """An editor that has closed the server's output: one line says so, whatever is answered."""
-    process = await start_process("--stdio", stderr=asyncio.subprocess.PIPE)
-    client = Client(process.stdout, process.stdin)
-    client.settings = None
-    await client.begin(NEOVIM_12, settings(tiny_file(ends=False), **endless))
-    await client.ready()
-    client.open(URI, "class Stop:\n\nself.")
+    process, client = await started(tiny_file(ends=False), endless)
     process._transport.get_pipe_transport(1).close()
     for _ in range(9):
         client.send_inline(URI, (2, 5))
