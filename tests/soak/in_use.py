@@ -2,7 +2,8 @@
 
 What a process has of the system grows without any leak: malloc keeps what was freed between pieces
 that are in use, and gives it out again. So a server that is asked by SIGUSR1 writes down the bytes
-that malloc has given out, and how many small pieces Python has. Not here: whether that grows.
+that malloc has given out, how many small pieces Python has, and how many threads the event loop's
+pool has begun: it begins one more when all are at work, up to a few. Not here: whether that grows.
 """
 
 import asyncio
@@ -10,11 +11,24 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
+from typing import NamedTuple
 
 from server.cli import main
 
 PATIENCE_S = 10.0
+
+
+class InUse(NamedTuple):
+    """What a process has in use."""
+
+    given: int
+    """Bytes that malloc has given out."""
+    pieces: int
+    """Python's small pieces."""
+    pool: int
+    """Threads of the event loop's pool."""
 
 
 class _MallocInfo(ctypes.Structure):
@@ -29,8 +43,8 @@ class _MallocInfo(ctypes.Structure):
     ]
 
 
-async def told(pid: int, home: Path) -> tuple[int, int] | None:
-    """Bytes that malloc has given out, and Python's pieces; None if the process does not say."""
+async def told(pid: int, home: Path) -> InUse | None:
+    """What a process says; None if it says nothing."""
     file = _file(home, pid)
     file.unlink(missing_ok=True)
     try:
@@ -39,9 +53,9 @@ async def told(pid: int, home: Path) -> tuple[int, int] | None:
         return None
     for _ in range(round(20 * PATIENCE_S)):
         if file.exists():
-            given, pieces = file.read_text().split()
+            found = InUse(*map(int, file.read_text().split()))
             file.unlink()
-            return int(given), int(pieces)
+            return found
         await asyncio.sleep(0.05)
     return None
 
@@ -61,7 +75,8 @@ def _tell_when_asked(home: Path) -> None:
         info = library.mallinfo2()
         file = _file(home, os.getpid())
         whole = file.with_suffix(".new")
-        whole.write_text(f"{info.uordblks + info.hblkhd} {sys.getallocatedblocks()}")
+        pool = sum(one.name.startswith("asyncio_") for one in threading.enumerate())
+        whole.write_text(f"{info.uordblks + info.hblkhd} {sys.getallocatedblocks()} {pool}")
         whole.replace(file)
 
     signal.signal(signal.SIGUSR1, tell)

@@ -81,7 +81,7 @@ def growth(samples: Samples) -> float:
 def faults_of(
     samples: Samples,
     rests: Sequence[tuple[int, list[str]]],
-    used: Sequence[tuple[int, int]] = (),
+    used: Sequence[tuple[int, ...]] = (),
 ) -> list[str]:
     """What has grown of a process that should not have.
 
@@ -106,7 +106,7 @@ def faults_of(
         if pieces > MOST_PIECES:
             found.append(f"Python has {pieces:,.0f} pieces more at rest")
     if len(rests) > 1:
-        # Half of the run, for the event loop's pool starts its few threads when they are needed.
+        # Half of the run: what is not said to be the event loop's pool may begin some when needed.
         threads_before, files_before = rests[(len(rests) - 1) // 2]
         threads_now, files_now = rests[-1]
         if threads_now > threads_before:

@@ -83,9 +83,10 @@ def _server(run: Run, watched: Watched) -> dict[str, Any]:
             {
                 "seconds": round(rest.at),
                 "mib": round(rest.memory / MIB, 1),
-                "in_use_mib": round(rest.in_use[0] / MIB, 1) if rest.in_use else None,
-                "python_pieces": rest.in_use[1] if rest.in_use else None,
+                "in_use_mib": round(rest.in_use.given / MIB, 1) if rest.in_use else None,
+                "python_pieces": rest.in_use.pieces if rest.in_use else None,
                 "threads": rest.threads,
+                "pool_threads": rest.in_use.pool if rest.in_use else None,
                 "files": len(rest.files),
             }
             for rest in watched.rests

@@ -64,8 +64,13 @@ class Rest:
     memory: int
     threads: int
     files: list[str]
-    in_use: tuple[int, int] | None
-    """Of the memory: `in_use.told`."""
+    in_use: in_use.InUse | None
+    """What it says of itself."""
+
+    @property
+    def lasting_threads(self) -> int:
+        """All but those of the event loop's pool."""
+        return self.threads - (self.in_use.pool if self.in_use else 0)
 
 
 @dataclass
@@ -309,7 +314,7 @@ class Run:
             rests = [one for one in rests if one.pid == rests[-1].pid]
             for fault in levels.faults_of(
                 self.warm_samples(watched),
-                [(one.threads, one.files) for one in rests],
+                [(one.lasting_threads, one.files) for one in rests],
                 [one.in_use for one in rests if one.in_use],
             ):
                 self.tell(f"{kind}: {fault}")
