@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from operator import itemgetter
+from time import thread_time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ each of them takes some of Python's stack, which is not the same wherever a patt
 
 SEARCH_S = 0.05
 """A search that takes longer is given up; `regex` looks at the clock every 0.2 s or so."""
+
+PLACES_S = 0.2
+"""The same for all places before a cursor that are looked at one by one, of this thread's work."""
 
 TOO_SLOW = "takes too long"
 """What is said of a pattern whose search was given up."""
@@ -335,7 +339,10 @@ def _search(
             since = start + 1
             continue
         # What ends before the cursor hides what begins beside it: look at each place by itself.
+        started = thread_time()
         for place in range(since, cursor):
+            if thread_time() - started > PLACES_S:
+                raise SlowPatternError(f"the pattern {pattern.pattern!r} {TOO_SLOW}")
             found = _searched(pattern.match, text, place, partial=False)
             if found is not None and found.end() > cursor:
                 return place, found.end()

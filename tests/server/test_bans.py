@@ -195,6 +195,14 @@ def test_a_slow_pattern():
     assert watched((), b"a" * 1000, (), [slow]).is_stuck
 
 
+def test_slow_at_many_places():
+    """Each place alone takes no time to speak of, and all of them seconds."""
+    bans = Bans((), [r"a|x*x*y"])
+    with pytest.raises(SlowPatternError, match="takes too long"):
+        bans.begin(b"a" + b"x" * 1000)
+    assert bans.begin(b"a" + b"x" * 9)[0] == "a" + "x" * 9
+
+
 def test_a_slow_pattern_is_tried_once(monkeypatch):
     """What was given up on a text before the cursor is not tried again on the same text."""
     searched = []
